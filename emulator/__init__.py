@@ -1,0 +1,1 @@
+"""The machinery: engine, storage, hosts, servers and command line of Stepwell."""
