@@ -1,0 +1,70 @@
+"""Durations as Cloudflare writes them: a number of milliseconds, or a text like "10 minutes"."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_UNIT_MS = {
+    "millisecond": 1,
+    "second": 1_000,
+    "minute": 60_000,
+    "hour": 3_600_000,
+    "day": 86_400_000,
+    "week": 7 * 86_400_000,
+    "month": 30 * 86_400_000,
+    "year": 365 * 86_400_000,
+}
+
+# workerd's grammar: decimals and missing blanks are fine, other cases and abbreviations are not
+# (contract cases sleep-unit-*, sleep-bad-*).
+_STRICT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(" + "|".join(_UNIT_MS) + r")s?\s*\Z")
+# miniflare's: one blank, any case, trailing letters tolerated; a bare number is milliseconds.
+_LENIENT = re.compile(r"(\d+(?:\.\d+)?) (" + "|".join(_UNIT_MS) + r")[a-z]*\Z", re.IGNORECASE)
+
+
+class InvalidDuration(ValueError):
+    """A value that is no duration. `text` is the value as an error message shows it."""
+
+    def __init__(self, value: object) -> None:
+        self.text = value if isinstance(value, str) else repr(value)
+        super().__init__(f'Invalid duration "{self.text}"')
+
+
+def duration_ms(value: object, *, lenient: bool = False) -> int:
+    """Milliseconds of a duration; numbers are taken as milliseconds and may be negative.
+
+    `lenient` reads miniflare's grammar instead of workerd's (compat switch `duration_grammar`).
+    Raises `InvalidDuration` for everything that is neither a finite number nor a text of the grammar.
+    """
+    if isinstance(value, str):
+        return _text_ms(value, lenient=lenient)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidDuration(value)
+    return int(value)
+
+
+def _text_ms(text: str, *, lenient: bool) -> int:
+    if lenient and text.strip().isdecimal():
+        return int(text)
+    match = (_LENIENT if lenient else _STRICT).match(text)
+    if match is None or not match[1].isascii():
+        raise InvalidDuration(text)
+    number, unit = match[1], _UNIT_MS[match[2].lower()]
+    if len(number) > 30:
+        raise InvalidDuration(text)
+    return int(float(number) * unit) if "." in number else int(number) * unit
+
+
+def describe_ms(duration: int) -> str:
+    """A duration for people: the two largest units that say it, "1 day 2 hours", "350 ms"."""
+    if abs(duration) < 1_000:
+        return f"{duration} ms"
+    parts: list[str] = []
+    rest = abs(duration)
+    for unit in ("day", "hour", "minute", "second"):
+        size = _UNIT_MS[unit]
+        count, rest = divmod(rest, size)
+        if count and len(parts) < 2:
+            parts.append(f"{count} {unit}{'s' if count != 1 else ''}")
+    return ("-" if duration < 0 else "") + " ".join(parts)

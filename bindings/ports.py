@@ -1,0 +1,189 @@
+"""What the engine offers to the code that hosts a Worker, and what it asks of it.
+
+A host (CPython, workerd) runs user code; the engine makes it durable. They meet only here. Values are
+`Encoded` on both sides, so the engine never knows which language a Worker is written in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+from bindings.errors import ErrorInfo
+from bindings.values import Encoded
+
+StepType: TypeAlias = Literal["do", "sleep", "waitForEvent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The cron firing that made an instance."""
+
+    cron: str
+    scheduled_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """The `event` argument of run(); `timestamp_at` is the creation of the instance in ms."""
+
+    payload: Encoded
+    timestamp_at: int
+    instance_id: str
+    workflow_name: str
+    schedule: Schedule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepContext:
+    """The argument of a step's callback. `config` has the defaults filled in and is plain JSON data."""
+
+    name: str
+    count: int
+    attempt: int
+    config: Mapping[str, object]
+
+    def to_json(self) -> dict[str, object]:
+        """In the shape and with the names that user code sees."""
+        return {
+            "step": {"name": self.name, "count": self.count},
+            "attempt": self.attempt,
+            "config": dict(self.config),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOutput:
+    """A step's output that is a stream: its chunks, each of bytes.
+
+    Iterating may raise `WorkerError` when the stream of user code fails.
+    """
+
+    chunks: AsyncIterator[bytes]
+
+
+StepResult: TypeAlias = "Encoded | StreamOutput"
+
+#: The callback of a step: called once per attempt. Returns the result, or a coroutine for it.
+StepCallback: TypeAlias = Callable[[StepContext], "StepResult | Coroutine[Any, Any, StepResult]"]
+
+
+@dataclass(frozen=True, slots=True)
+class DelayInput:
+    """What a delay function receives."""
+
+    context: StepContext
+    error: ErrorInfo
+
+
+#: `retries.delay` as a function: gives milliseconds or a duration text, still to be checked.
+DelayFunction: TypeAlias = Callable[[DelayInput], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackInput:
+    """What a rollback handler receives; `output` is None for a step that never completed."""
+
+    context: StepContext
+    error: ErrorInfo
+    output: StepResult | None
+    step_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackOptions:
+    """The last argument of `step.do`. Fields hold what user code gave, unchecked."""
+
+    handler: Callable[[RollbackInput], Awaitable[None]]
+    config: object = None
+    has_config: bool = False
+
+
+class StepPort(Protocol):
+    """One pass of run() as its host sees it. Arguments are what user code gave; the engine checks them.
+
+    `config` and `options` are plain data; a delay function in `config["retries"]["delay"]` is a `DelayFunction`.
+    Every method raises `EngineError`s that belong to user code, and `WorkerError` for a step that failed.
+    """
+
+    async def do(
+        self,
+        name: object,
+        config: object,
+        callback: StepCallback | None,
+        rollback: RollbackOptions | None = None,
+    ) -> StepResult: ...
+
+    async def sleep(self, name: object, duration: object) -> None: ...
+
+    async def sleep_until(self, name: object, timestamp: object) -> None:
+        """`timestamp`: ms since the epoch, a `datetime`, or a date text."""
+        ...
+
+    async def wait_for_event(self, name: object, options: object) -> Encoded:
+        """`options`: {"type", "timeout"?}. Returns the encoded `{payload, timestamp, type}`."""
+        ...
+
+
+#: How the engine runs user code: one call is one pass of run() from the top.
+Runner: TypeAlias = Callable[[RunEvent, StepPort], Coroutine[Any, Any, Encoded]]
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceStatus:
+    """What `status()` answers."""
+
+    status: str
+    output: Encoded | None
+    error: ErrorInfo | None
+
+
+class SubscriptionPort(Protocol):
+    """A cursor over an instance's history, then over what happens."""
+
+    async def next(self) -> Mapping[str, object] | None:
+        """The next event in Cloudflare's shape, values still `Encoded`; None for ever once it has ended."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class WorkflowPort(Protocol):
+    """The engine behind one Workflow binding.
+
+    Options are plain data as user code gave them, except that every `params` and `payload` in them is `Encoded`.
+    All methods raise `WorkflowError` (or `EngineError` where Cloudflare's error is a plain one) and change nothing
+    when they do. When one returns, what it did survives the death of the process.
+    """
+
+    @property
+    def workflow_name(self) -> str: ...
+
+    async def create(self, options: object = None) -> str: ...
+
+    async def create_batch(self, options: object) -> Sequence[str] | Mapping[str, object]:
+        """A list of ids for a list; `{"created": [ids], "errors": [...]}` for an object."""
+        ...
+
+    async def delete_batch(self, ids: object) -> Mapping[str, object]: ...
+
+    async def get(self, instance_id: object) -> str: ...
+
+    async def status(self, instance_id: str) -> InstanceStatus: ...
+
+    async def pause(self, instance_id: str) -> None: ...
+
+    async def resume(self, instance_id: str) -> None: ...
+
+    async def terminate(self, instance_id: str, options: object = None) -> None: ...
+
+    async def restart(self, instance_id: str, options: object = None) -> None: ...
+
+    async def delete(self, instance_id: str) -> None: ...
+
+    async def send_event(self, instance_id: str, event: object) -> None: ...
+
+    async def skip_sleep(self, instance_id: str, name: object = None) -> None: ...
+
+    async def subscribe(self, instance_id: str, options: object = None) -> SubscriptionPort: ...

@@ -1,0 +1,146 @@
+"""Time. The only module that reads or waits on the machine's clock; everything else is handed a `Clock`."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Protocol
+
+
+class Timer(Protocol):
+    """A callback that is due at some time."""
+
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    """Where the engine takes its time from. Times are ms since the epoch."""
+
+    def now(self) -> int: ...
+
+    def call_at(self, at: int, callback: Callable[[], None]) -> Timer:
+        """Calls back on the running loop, once, when `now()` has reached `at`; at once if it has already."""
+        ...
+
+
+def monotonic_ns() -> int:
+    """Nanoseconds for measuring how long something took; moved by no skew."""
+    return time.perf_counter_ns()
+
+
+class SystemClock:
+    """Real time, plus a skew that can be moved forward but never back."""
+
+    #: Waits are cut into pieces, so that a change of the machine's own clock is noticed.
+    LONGEST_WAIT_S = 60.0
+
+    def __init__(self, skew_ms: int = 0) -> None:
+        self._skew_ms = skew_ms
+        self._timers: set[_RealTimer] = set()
+
+    @property
+    def skew_ms(self) -> int:
+        return self._skew_ms
+
+    def now(self) -> int:
+        return time.time_ns() // 1_000_000 + self._skew_ms
+
+    def call_at(self, at: int, callback: Callable[[], None]) -> Timer:
+        timer = _RealTimer(self, at, callback)
+        self._timers.add(timer)
+        timer.arm()
+        return timer
+
+    def move(self, by_ms: int) -> None:
+        """Moves the skew; timers that are due now fire in the next turns of the loop."""
+        if by_ms < 0:
+            raise ValueError(f"the clock cannot go back ({by_ms} ms); expected 0 or more")
+        self._skew_ms += by_ms
+        for timer in list(self._timers):
+            timer.arm()
+
+    def forget(self, timer: _RealTimer) -> None:
+        self._timers.discard(timer)
+
+
+class _RealTimer:
+    """A wait on the loop's own timers, armed anew when the skew moves."""
+
+    def __init__(self, clock: SystemClock, at: int, callback: Callable[[], None]) -> None:
+        self._clock = clock
+        self._at = at
+        self._callback = callback
+        self._handle: asyncio.TimerHandle | None = None
+
+    def arm(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        left_s = min((self._at - self._clock.now()) / 1000, SystemClock.LONGEST_WAIT_S)
+        self._handle = asyncio.get_running_loop().call_later(max(left_s, 0), self._due)
+
+    def _due(self) -> None:
+        if self._clock.now() < self._at:
+            self.arm()
+            return
+        self._clock.forget(self)
+        self._callback()
+
+    def cancel(self) -> None:
+        self._clock.forget(self)
+        if self._handle is not None:
+            self._handle.cancel()
+
+
+class VirtualClock:
+    """Time that moves only when it is told to; for tests.
+
+    Starts in a year that cannot be today, so that code that mixes two clocks fails at once.
+    """
+
+    #: 2001-09-09T01:46:40Z
+    START_AT = 1_000_000_000_000
+
+    def __init__(self, start_at: int = START_AT) -> None:
+        self._now = start_at
+        self._heap: list[tuple[int, int, _VirtualTimer]] = []
+        self._order = count()
+
+    def now(self) -> int:
+        return self._now
+
+    def call_at(self, at: int, callback: Callable[[], None]) -> Timer:
+        timer = _VirtualTimer(callback)
+        if at <= self._now:
+            asyncio.get_running_loop().call_soon(timer.fire)
+        else:
+            heapq.heappush(self._heap, (at, next(self._order), timer))
+        return timer
+
+    def next_at(self) -> int | None:
+        """When the earliest timer is due."""
+        while self._heap and self._heap[0][2].cancelled:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def move_to(self, at: int) -> None:
+        """Sets the time and fires what is due by then, in order of the deadlines."""
+        self._now = max(self._now, at)
+        while (due := self.next_at()) is not None and due <= self._now:
+            heapq.heappop(self._heap)[2].fire()
+
+
+class _VirtualTimer:
+    def __init__(self, callback: Callable[[], None]) -> None:
+        self._callback = callback
+        self.cancelled = False
+
+    def fire(self) -> None:
+        if not self.cancelled:
+            self.cancelled = True
+            self._callback()
+
+    def cancel(self) -> None:
+        self.cancelled = True

@@ -1,0 +1,160 @@
+"""Every configurable limit: its name, what it is, its value by profile, and where the figure comes from.
+
+The table is the documentation: `stepwell dev --help`, the settings file and the dashboard read it. `None` means
+that the limit is off. Figures are those of Cloudflare's limits page and changelog as of November 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Final, Literal, TypeAlias
+
+Profile: TypeAlias = Literal["paid", "free", "off"]
+Unit: TypeAlias = Literal["count", "bytes", "ms", "chars", "per_s", "name"]
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+GIB: Final = 1024 * MIB
+DAY_MS: Final = 86_400_000
+YEAR_MS: Final = 365 * DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRow:
+    """One limit. `off` is what the profile "off" sets; defaults of Cloudflare's stay what they are there."""
+
+    name: str
+    unit: Unit
+    paid: int | str | None
+    free: int | str | None
+    off: int | str | None
+    sentence: str
+    source: str
+
+
+_DOCS: Final = "https://developers.cloudflare.com/workflows/reference/limits/"
+_SLEEPING: Final = "https://developers.cloudflare.com/workflows/build/sleeping-and-retrying/"
+_EVENTS: Final = "https://developers.cloudflare.com/workflows/build/events-and-parameters/"
+
+TABLE: Final[tuple[LimitRow, ...]] = (
+    LimitRow("steps", "count", 10_000, 1_024, 10_000, "step.do calls of one pass of run(); sleeps are free", _DOCS),
+    LimitRow("step_result_bytes", "bytes", MIB, MIB, 8 * MIB, "result of one step, streams excepted", _DOCS),
+    LimitRow("payload_bytes", "bytes", MIB, MIB, None, "params of an instance, payload of an event", _DOCS),
+    LimitRow("output_bytes", "bytes", MIB, MIB, 8 * MIB, "what run() returns", _DOCS),
+    LimitRow("stream_chunk_bytes", "bytes", 16 * MIB, 16 * MIB, 16 * MIB, "one chunk of a stream output", _DOCS),
+    LimitRow("instance_storage_bytes", "bytes", GIB, 100 * MIB, GIB, "all that one instance stores", _DOCS),
+    LimitRow("sleep_ms", "ms", YEAR_MS, YEAR_MS, None, "longest sleep", _DOCS),
+    LimitRow("wait_timeout_min_ms", "ms", 1_000, 1_000, None, "shortest timeout of waitForEvent", _EVENTS),
+    LimitRow("wait_timeout_max_ms", "ms", YEAR_MS, YEAR_MS, None, "longest timeout of waitForEvent", _EVENTS),
+    LimitRow(
+        "wait_timeout_default_ms", "ms", DAY_MS, DAY_MS, DAY_MS, "timeout of waitForEvent if not given", _EVENTS
+    ),
+    LimitRow(
+        "event_type_length", "chars", 100, 100, None, "type of an event; its characters are checked too", _EVENTS
+    ),
+    LimitRow("retry_limit", "count", 5, 5, 5, "retries of a step if not given", _SLEEPING),
+    LimitRow("retry_delay_ms", "ms", 10_000, 10_000, 10_000, "delay between attempts if not given", _SLEEPING),
+    LimitRow(
+        "retry_backoff", "name", "exponential", "exponential", "exponential", "backoff if not given", _SLEEPING
+    ),
+    LimitRow("retries_max", "count", 10_000, 10_000, None, "retries that a step may ask for", _DOCS),
+    LimitRow("step_timeout_ms", "ms", 600_000, 600_000, 600_000, "timeout of an attempt if not given", _SLEEPING),
+    LimitRow("step_timeout_max_ms", "ms", None, None, None, "longest timeout of an attempt", _SLEEPING),
+    LimitRow("delay_function_ms", "ms", 5_000, 5_000, 5_000, "time that a delay function has to answer", _SLEEPING),
+    LimitRow("step_name_length", "chars", 256, 256, 256, "name of a step, in UTF-16 units", _DOCS),
+    LimitRow("instance_id_length", "chars", 100, 100, 100, "id of an instance", _DOCS),
+    LimitRow("workflow_name_length", "chars", 64, 64, 64, "name of a Workflow", _DOCS),
+    LimitRow("batch_size", "count", 100, 100, 100, "entries of createBatch and deleteBatch", _DOCS),
+    LimitRow("batch_bytes", "bytes", MIB, MIB, None, "all params of one createBatch together", _DOCS),
+    LimitRow("concurrency", "count", 50_000, 100, None, "instances that run at once, of all Workflows", _DOCS),
+    LimitRow("queue_max", "count", 2_000_000, 100_000, None, "instances that may be queued", _DOCS),
+    LimitRow(
+        "creation_rate",
+        "per_s",
+        None,
+        None,
+        None,
+        "instances created per second and Workflow (100 on Cloudflare; off here, so that tests may be fast)",
+        _DOCS,
+    ),
+    LimitRow(
+        "retention_success_ms", "ms", 7 * DAY_MS, 3 * DAY_MS, None, "keeps complete and terminated ones", _DOCS
+    ),
+    LimitRow("retention_error_ms", "ms", 7 * DAY_MS, 3 * DAY_MS, None, "keeps errored ones", _DOCS),
+    LimitRow("retention_max_ms", "ms", 30 * DAY_MS, 3 * DAY_MS, None, "longest retention one may ask for", _DOCS),
+    LimitRow("schedules_max", "count", 100, 0, None, "cron expressions of all Workflows", _DOCS),
+    LimitRow("cron_length", "chars", 256, 256, None, "one cron expression", _DOCS),
+)
+
+
+class InvalidLimit(ValueError):
+    """An override that names no limit, or a value it cannot take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits in force. The fields are the rows of `TABLE`, which says what each one is."""
+
+    steps: int = 10_000
+    step_result_bytes: int | None = MIB
+    payload_bytes: int | None = MIB
+    output_bytes: int | None = MIB
+    stream_chunk_bytes: int | None = 16 * MIB
+    instance_storage_bytes: int | None = GIB
+    sleep_ms: int | None = YEAR_MS
+    wait_timeout_min_ms: int | None = 1_000
+    wait_timeout_max_ms: int | None = YEAR_MS
+    wait_timeout_default_ms: int = DAY_MS
+    event_type_length: int | None = 100
+    retry_limit: int = 5
+    retry_delay_ms: int = 10_000
+    retry_backoff: str = "exponential"
+    retries_max: int | None = 10_000
+    step_timeout_ms: int = 600_000
+    step_timeout_max_ms: int | None = None
+    delay_function_ms: int = 5_000
+    step_name_length: int = 256
+    instance_id_length: int = 100
+    workflow_name_length: int = 64
+    batch_size: int = 100
+    batch_bytes: int | None = MIB
+    concurrency: int | None = 50_000
+    queue_max: int | None = 2_000_000
+    creation_rate: int | None = None
+    retention_success_ms: int | None = 7 * DAY_MS
+    retention_error_ms: int | None = 7 * DAY_MS
+    retention_max_ms: int | None = 30 * DAY_MS
+    schedules_max: int | None = 100
+    cron_length: int | None = 256
+
+    @staticmethod
+    def profile(name: Profile) -> Limits:
+        """All limits of a profile: "paid" (the default), "free", or "off" for no documented limit."""
+        return Limits().with_overrides({row.name: getattr(row, name) for row in TABLE})
+
+    def with_overrides(self, overrides: Mapping[str, object]) -> Limits:
+        """These limits with some changed. Raises `InvalidLimit` for an unknown name or an impossible value."""
+        checked = {name: _checked(name, value, self) for name, value in overrides.items()}
+        return replace(self, **checked)
+
+
+_ROWS: Final = {row.name: row for row in TABLE}
+_REQUIRED: Final = frozenset(f.name for f in fields(Limits) if "None" not in str(f.type))
+_BACKOFFS: Final = ("constant", "linear", "exponential")
+
+
+def _checked(name: str, value: object, limits: Limits) -> object:
+    row = _ROWS.get(name)
+    if row is None:
+        raise InvalidLimit(f'There is no limit "{name}". The limits are: {", ".join(_ROWS)}.')
+    if row.unit == "name":
+        if value not in _BACKOFFS:
+            raise InvalidLimit(f'Limit "{name}" is {value!r}; expected one of {", ".join(_BACKOFFS)}.')
+        return value
+    if value is None and name not in _REQUIRED:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        expected = "a whole number of 0 or more" + ("" if name in _REQUIRED else ", or null for no limit")
+        raise InvalidLimit(f'Limit "{name}" is {value!r}; expected {expected} ({row.unit}).')
+    return value
