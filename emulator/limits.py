@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 Profile: TypeAlias = Literal["paid", "free", "off"]
 Unit: TypeAlias = Literal["count", "bytes", "ms", "chars", "per_s", "name"]
@@ -135,7 +135,7 @@ class Limits:
 
     def with_overrides(self, overrides: Mapping[str, object]) -> Limits:
         """These limits with some changed. Raises `InvalidLimit` for an unknown name or an impossible value."""
-        checked = {name: _checked(name, value, self) for name, value in overrides.items()}
+        checked: dict[str, Any] = {name: _checked(name, value, self) for name, value in overrides.items()}
         return replace(self, **checked)
 
 

@@ -1,0 +1,62 @@
+"""What a host of a Worker's code offers to the rest of the emulator, whatever the language."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+from bindings.ports import Runner
+
+Language: TypeAlias = Literal["python", "javascript"]
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+AsgiApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class WorkerLoadError(Exception):
+    """The Worker's code cannot be used as it is: a syntax error, a missing class, an exception at import.
+
+    The text is what a person should read: one paragraph, then the user's own traceback where there is one.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One load of a Worker's code. `version_id` is new whenever the code or the config changed."""
+
+    version_id: str
+    language: Language
+    source: str | None
+    runners: dict[str, Runner]
+
+
+class WorkerHost(Protocol):
+    """One Worker. All methods but the app that `front_door` gives run on the engine's loop."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def language(self) -> Language: ...
+
+    async def load(self) -> Generation:
+        """Loads the code as it is now beside what is loaded already.
+
+        Raises `WorkerLoadError`, and then what was loaded before stays in use. After a successful load, new
+        requests go to the new generation; runs that were started by an older one go on until they are dropped.
+        """
+        ...
+
+    async def scheduled(self, cron: str, scheduled_at: int) -> None:
+        """Calls the Worker's `scheduled` handler; raises what it raised."""
+        ...
+
+    def front_door(self) -> AsgiApp:
+        """The ASGI app (http, websocket) that passes requests to the Worker; runs on the server's loop."""
+        ...
+
+    async def stop(self) -> None: ...
