@@ -1,0 +1,23 @@
+"""Named SQL: every statement has a name and a sentence in sql/queries.sql, and is used by its name."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+
+_HEADER = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+
+
+@cache
+def statements() -> dict[str, str]:
+    """All statements by name, without their comments."""
+    text = (resources.files("emulator.storage") / "sql" / "queries.sql").read_text(encoding="utf-8")
+    parts = _HEADER.split(text)[1:]
+    found: dict[str, str] = {}
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        if name in found:
+            raise ValueError(f"queries.sql names {name} twice")
+        lines = [line for line in body.splitlines() if not line.startswith("--")]
+        found[name] = "\n".join(lines).strip().rstrip(";")
+    return found

@@ -1,0 +1,202 @@
+"""Reads over one connection: rows become records here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import apsw
+
+from emulator.storage import queries
+from emulator.storage.codes import KIND_OF_CODE, STATE_OF_CODE, STATUS_OF_CODE, TRIGGER_OF_CODE, TYPES_OF_CODE
+from emulator.storage.filters import where
+from emulator.storage.records import (
+    BufferedEvent,
+    HistoryRow,
+    InstanceRow,
+    InstanceValues,
+    LogRow,
+    Page,
+    PageFilter,
+    Status,
+    StepRow,
+    VersionRow,
+    WorkflowRow,
+)
+
+Row: TypeAlias = tuple[Any, ...]
+
+#: How many rows of history are given more than was asked for at the most: the second entry of a shared row.
+_SELECT_INSTANCES = """
+SELECT key, workflow, id, status, created_at, modified_at, started_at, ended_at, paused_at, wake_at, expires_at, version,
+       trigger, schedule, success_retention_ms, error_retention_ms,
+       (SELECT count(*) FROM step WHERE step.instance = instance.key)
+FROM instance
+"""
+
+
+class SqliteReader:
+    """A `StoreReader` on SQLite. Each call is one statement; calls of several threads take turns."""
+
+    #: Sensitive outputs stay closed to readers; the engine's own store opens them.
+    opens_sealed = False
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._cursor = db.cursor()
+        self._sql = queries.statements()
+        self._lock = threading.Lock()
+
+    def _all(self, name: str, params: Sequence[Any] = ()) -> list[Row]:
+        return self._rows(self._sql[name], params)
+
+    def _rows(self, sql: str, params: Sequence[Any]) -> list[Row]:
+        with self._lock:
+            return self._db.execute(sql, params).fetchall()
+
+    def _one(self, name: str, params: Sequence[Any] = ()) -> Row | None:
+        with self._lock:
+            row: Row | None = self._db.execute(self._sql[name], params).fetchone()
+            return row
+
+    # -- Workflows and versions
+    def workflows(self) -> list[WorkflowRow]:
+        return [WorkflowRow(*row) for row in self._all("list_workflows")]
+
+    def counts(self) -> dict[int, dict[Status, int]]:
+        found: dict[int, dict[Status, int]] = {}
+        for workflow, status, count in self._all("count_by_status"):
+            found.setdefault(workflow, {})[STATUS_OF_CODE[status]] = count
+        return found
+
+    def versions(self, workflow: int) -> list[VersionRow]:
+        return [VersionRow(*row) for row in self._all("list_versions", (workflow,))]
+
+    def version(self, key: int) -> VersionRow | None:
+        row = self._one("get_version", (key,))
+        return VersionRow(*row) if row else None
+
+    def version_by_id(self, version_id: str) -> VersionRow | None:
+        row = self._one("get_version_by_id", (version_id,))
+        return VersionRow(*row) if row else None
+
+    # -- instances
+    def instances(self, wanted: PageFilter, page: Page) -> list[InstanceRow]:
+        condition, params = where(wanted)
+        if page.after is not None:
+            condition += f" AND key {'>' if page.ascending else '<'} ?"
+            params.append(page.after)
+        order = "ASC" if page.ascending else "DESC"
+        sql = f"{_SELECT_INSTANCES} WHERE {condition} ORDER BY key {order} LIMIT ? OFFSET ?"
+        return [_instance(row) for row in self._rows(sql, [*params, page.limit, page.offset])]
+
+    def count_instances(self, wanted: PageFilter) -> int:
+        condition, params = where(wanted)
+        return int(self._rows(f"SELECT count(*) FROM instance WHERE {condition}", params)[0][0])
+
+    def find(self, workflow: int, instance_id: str) -> int | None:
+        row = self._one("find_instance", (workflow, instance_id))
+        return row[0] if row else None
+
+    def instance(self, key: int) -> InstanceRow | None:
+        row = self._one("get_instance", (key,))
+        return _instance(row) if row else None
+
+    def status(self, key: int) -> Status | None:
+        row = self._one("get_status", (key,))
+        return STATUS_OF_CODE[row[0]] if row else None
+
+    def values(self, key: int) -> InstanceValues | None:
+        row = self._one("get_values", (key,))
+        return InstanceValues(*row) if row else None
+
+    def queued_before(self, key: int) -> int:
+        row = self._one("queued_before", (key,))
+        return int(row[0]) if row else 0
+
+    # -- steps
+    def steps(self, key: int, *, with_outputs: bool = True) -> list[StepRow]:
+        name = "list_steps" if with_outputs else "list_steps_light"
+        return [self._step(row) for row in self._all(name, (key,))]
+
+    def step(self, key: int, seq: int) -> StepRow | None:
+        row = self._one("get_step", (key, seq))
+        return self._step(row) if row else None
+
+    def _step(self, row: Row) -> StepRow:
+        (seq, kind, name, count, parent, state, attempts, started, ended, due, rollback, config, *rest) = row
+        error, output, stream, sealed = rest
+        sensitive = '"sensitive"' in config
+        if sealed and self.opens_sealed and isinstance(sealed, bytes):
+            output = unseal(sealed)
+        return StepRow(
+            seq=seq,
+            kind=KIND_OF_CODE[kind],
+            name=name,
+            count=count,
+            parent=parent,
+            state=STATE_OF_CODE[state],
+            attempts=attempts,
+            started_at=started,
+            ended_at=ended,
+            due_at=due,
+            has_rollback=bool(rollback),
+            sensitive=sensitive,
+            config=config,
+            error=error,
+            output=output,
+            stream=stream,
+        )
+
+    def chunk(self, key: int, seq: int, n: int) -> bytes | None:
+        row = self._one("get_chunk", (key, seq, n))
+        return row[0] if row else None
+
+    # -- history, events, logs
+    def history(self, key: int, after: int = 0, limit: int = 1_000) -> list[HistoryRow]:
+        # An entry may be the second of a row whose id is the one before.
+        rows = self._all("read_history", (key, after, limit))
+        return [entry for row in rows for entry in _entries(row) if entry.event_id > after]
+
+    def step_history(self, key: int, seq: int) -> list[HistoryRow]:
+        return [entry for row in self._all("read_step_history", (key, seq)) for entry in _entries(row)]
+
+    def events(self, key: int) -> list[BufferedEvent]:
+        return [BufferedEvent(*row) for row in self._all("list_events", (key,))]
+
+    def last_payload(self, workflow: int, event_type: str) -> str | None:
+        row = self._one("last_payload", (event_type, workflow))
+        return row[0] if row else None
+
+    def logs(self, key: int, after: int = 0, limit: int = 1_000) -> list[LogRow]:
+        return [LogRow(*row) for row in self._all("list_logs", (key, after, limit))]
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _entries(row: Row) -> list[HistoryRow]:
+    event_id, types, *rest = row
+    return [HistoryRow(event_id + n, kind, *rest) for n, kind in enumerate(TYPES_OF_CODE[types])]
+
+
+def _instance(row: Row) -> InstanceRow:
+    values = list(row)
+    values[3] = STATUS_OF_CODE[values[3]]
+    values[12] = TRIGGER_OF_CODE[values[12]]
+    return InstanceRow(*values)
+
+
+def unseal(sealed: bytes) -> str:
+    """The text that `seal` closed."""
+    import zlib  # only for sensitive outputs: not loaded at start
+
+    return zlib.decompress(sealed).decode()
+
+
+def seal(text: str) -> bytes:
+    """A text made unreadable to somebody who looks through the database; not encryption."""
+    import zlib  # as above
+
+    return zlib.compress(text.encode(), 1)

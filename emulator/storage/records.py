@@ -1,0 +1,269 @@
+"""The rows that storage gives and takes: typed, frozen, without SQL.
+
+Times are ms since the epoch. `key` is storage's own number of a row, never shown to users; `seq` is a step's
+place in the order of first arrival within its instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Status(StrEnum):
+    """Statuses of an instance, as Cloudflare spells them."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    PAUSED = "paused"
+    ERRORED = "errored"
+    TERMINATED = "terminated"
+    COMPLETE = "complete"
+    WAITING_FOR_PAUSE = "waitingForPause"
+    WAITING = "waiting"
+    ROLLING_BACK = "rollingBack"
+
+
+#: The numbers that Cloudflare's local explorer uses; ours continue them. Stored, so never to be changed.
+STATUS_CODES: Final[Mapping[Status, int]] = {status: code for code, status in enumerate(Status)}
+STATUS_OF_CODE: Final[tuple[Status, ...]] = tuple(Status)
+FINITE: Final = frozenset({Status.COMPLETE, Status.ERRORED, Status.TERMINATED})
+
+
+class Trigger(StrEnum):
+    """Who made an instance, as the REST API says it."""
+
+    UNKNOWN = "unknown"
+    API = "api"
+    BINDING = "binding"
+    EVENT = "event"
+    CRON = "cron"
+
+
+class StepKind(StrEnum):
+    """Types of steps; each type counts its names apart."""
+
+    DO = "do"
+    SLEEP = "sleep"
+    WAIT_FOR_EVENT = "waitForEvent"
+
+
+class StepState(StrEnum):
+    """Where a step stands.
+
+    `in_flight`: an attempt has been started and has not ended. `retrying`: the next one is due at `due_at`.
+    `pending`: a sleep or an event wait, until `due_at`.
+    """
+
+    IN_FLIGHT = "in_flight"
+    RETRYING = "retrying"
+    PENDING = "pending"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class EventType(StrEnum):
+    """Types of history entries, as `subscribe()` names them. The order is stored: append, never insert."""
+
+    WORKFLOW_QUEUED = "workflow_queued"
+    WORKFLOW_STARTED = "workflow_started"
+    WORKFLOW_RUNNING = "workflow_running"
+    WORKFLOW_WAITING = "workflow_waiting"
+    WORKFLOW_PAUSED = "workflow_paused"
+    WORKFLOW_WAITING_FOR_PAUSE = "workflow_waiting_for_pause"
+    WORKFLOW_COMPLETED = "workflow_completed"
+    WORKFLOW_ERRORED = "workflow_errored"
+    WORKFLOW_TERMINATED = "workflow_terminated"
+    STEP_STARTED = "step_started"
+    STEP_COMPLETED = "step_completed"
+    STEP_ERRORED = "step_errored"
+    ATTEMPT_STARTED = "attempt_started"
+    ATTEMPT_COMPLETED = "attempt_completed"
+    ATTEMPT_ERRORED = "attempt_errored"
+    SLEEP_STARTED = "sleep_started"
+    SLEEP_COMPLETED = "sleep_completed"
+    WAIT_STARTED = "wait_started"
+    WAIT_COMPLETED = "wait_completed"
+    WAIT_TIMED_OUT = "wait_timed_out"
+    ROLLBACK_STARTED = "rollback_started"
+    ROLLBACK_COMPLETED = "rollback_completed"
+    ROLLBACK_ERRORED = "rollback_errored"
+    ROLLBACK_STEP_STARTED = "rollback_step_started"
+    ROLLBACK_STEP_COMPLETED = "rollback_step_completed"
+    ROLLBACK_STEP_ERRORED = "rollback_step_errored"
+    ROLLBACK_ATTEMPT_STARTED = "rollback_attempt_started"
+    ROLLBACK_ATTEMPT_COMPLETED = "rollback_attempt_completed"
+    ROLLBACK_ATTEMPT_ERRORED = "rollback_attempt_errored"
+
+
+#: After one of these a subscription ends.
+LAST_EVENTS: Final = frozenset(
+    {EventType.WORKFLOW_COMPLETED, EventType.WORKFLOW_ERRORED, EventType.WORKFLOW_TERMINATED}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowRow:
+    key: int
+    id: str
+    name: str
+    class_name: str
+    script_name: str
+    created_at: int
+    modified_at: int
+    triggered_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """One load of changed code. `source` is the text of the main module, for the graph; `settings` is JSON."""
+
+    key: int
+    id: str
+    workflow: int
+    class_name: str
+    language: str
+    created_at: int
+    settings: str
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewInstance:
+    """What `create` writes. `params` and `schedule` are encoded; None where nothing was given."""
+
+    workflow: int
+    id: str
+    created_at: int
+    version: int
+    trigger: Trigger
+    params: str | None = None
+    schedule: str | None = None
+    success_retention_ms: int | None = None
+    error_retention_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceRow:
+    """An instance without its values; `step_count` counts steps that have started, of all types."""
+
+    key: int
+    workflow: int
+    id: str
+    status: Status
+    created_at: int
+    modified_at: int
+    started_at: int | None
+    ended_at: int | None
+    paused_at: int | None
+    wake_at: int | None
+    expires_at: int | None
+    version: int
+    trigger: Trigger
+    schedule: str | None
+    success_retention_ms: int | None
+    error_retention_ms: int | None
+    step_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceValues:
+    """The values of an instance. `error` and `rollback` are JSON: ErrorInfo, and {outcome, error}."""
+
+    params: str | None
+    output: str | None
+    error: str | None
+    rollback: str | None
+    reason: str | None
+
+
+@dataclass(slots=True)
+class StepRow:
+    """A step's record; the engine's own copy is changed together with the stored one.
+
+    `config` is JSON: of a do the full config, of a sleep {"durationMs"}, of a wait {"type", "timeoutMs"}.
+    `output` is Encoded text, None where there is none; of a sensitive step it is stored unreadable. `stream` is
+    the kind of a stream output ("text" or "binary") and then `output` is None. `error` is JSON of ErrorInfo.
+    `step_cost` is the order of its rollback: 0 for none registered.
+    """
+
+    seq: int
+    kind: StepKind
+    name: str
+    count: int
+    parent: int | None
+    state: StepState
+    attempts: int
+    started_at: int
+    ended_at: int | None
+    due_at: int | None
+    has_rollback: bool
+    sensitive: bool
+    config: str
+    error: str | None
+    output: str | None
+    stream: str | None = None
+
+    @property
+    def public_name(self) -> str:
+        """`name-count`, never ambiguous to the right of the last dash."""
+        return f"{self.name}-{self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One entry of an instance's history. `detail` is JSON of what only this entry knows."""
+
+    event_id: int
+    type: EventType
+    at: int
+    step: int | None
+    attempt: int | None
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BufferedEvent:
+    """An event that was sent; `claimed_by` is the seq of the wait that took it."""
+
+    key: int
+    type: str
+    payload: str
+    received_at: int
+    claimed_by: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogRow:
+    """A line that user code printed; `step` is None for code outside of steps."""
+
+    key: int
+    at: int
+    step: int | None
+    attempt: int | None
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageFilter:
+    """Which instances a list shows; every part narrows it further. None and empty mean any."""
+
+    workflow: int | None = None
+    statuses: tuple[Status, ...] = ()
+    created_from: int | None = None
+    created_to: int | None = None
+    id_text: str | None = None
+    value_text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Where to read: `after` is the key of the last row seen; newest first unless `ascending`."""
+
+    limit: int
+    after: int | None = None
+    offset: int = 0
+    ascending: bool = False

@@ -1,0 +1,279 @@
+-- Every statement of the emulator. "-- name: x", a sentence, the statement. Parameters are positional.
+
+-- name: get_setting
+-- One of our own settings (the clock's skew).
+SELECT value FROM setting WHERE name = ?;
+
+-- name: put_setting
+INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- name: put_workflow
+-- Registers a Workflow, or notes its new class; gives its key.
+INSERT INTO workflow (id, name, class_name, script_name, created_at, modified_at) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET
+    class_name = excluded.class_name,
+    script_name = excluded.script_name,
+    modified_at = CASE
+        WHEN class_name = excluded.class_name AND script_name = excluded.script_name THEN modified_at
+        ELSE excluded.modified_at END
+RETURNING key;
+
+-- name: touch_workflow
+-- Notes when an instance was made last.
+UPDATE workflow SET triggered_at = ? WHERE key = ?;
+
+-- name: delete_workflow
+DELETE FROM workflow WHERE key = ?;
+
+-- name: list_workflows
+SELECT key, id, name, class_name, script_name, created_at, modified_at, triggered_at FROM workflow ORDER BY name;
+
+-- name: put_version
+-- A version once seen is kept as it was first seen; gives its key.
+INSERT INTO version (id, workflow, class_name, language, created_at, settings, source) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET settings = excluded.settings
+RETURNING key;
+
+-- name: list_versions
+-- Newest first, without their sources.
+SELECT key, id, workflow, class_name, language, created_at, settings, NULL FROM version
+WHERE workflow = ? ORDER BY key DESC;
+
+-- name: get_version
+SELECT key, id, workflow, class_name, language, created_at, settings, source FROM version WHERE key = ?;
+
+-- name: get_version_by_id
+SELECT key, id, workflow, class_name, language, created_at, settings, source FROM version WHERE id = ?;
+
+-- name: insert_instance
+-- A used id conflicts and inserts nothing.
+INSERT INTO instance (workflow, id, status, created_at, modified_at, queue_rank, version, trigger,
+                      success_retention_ms, error_retention_ms, schedule, params)
+VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (workflow, id) DO NOTHING
+RETURNING key;
+
+-- name: find_instance
+SELECT key FROM instance WHERE workflow = ? AND id = ?;
+
+-- name: get_instance
+SELECT key, workflow, id, status, created_at, modified_at, started_at, ended_at, paused_at, wake_at, expires_at, version,
+       trigger, schedule, success_retention_ms, error_retention_ms,
+       (SELECT count(*) FROM step WHERE step.instance = instance.key)
+FROM instance WHERE key = ?;
+
+-- name: get_status
+SELECT status FROM instance WHERE key = ?;
+
+-- name: get_values
+SELECT params, output, error, rollback, reason FROM instance WHERE key = ?;
+
+-- name: start_instance
+-- From queued to running; the first start is remembered.
+UPDATE instance SET status = 1, queue_rank = NULL, started_at = coalesce(started_at, ?2), modified_at = ?2 WHERE key = ?1;
+
+-- name: set_status
+-- Moves between running, waiting, waitingForPause and rollingBack.
+UPDATE instance SET status = ?, modified_at = ?, wake_at = ?, queue_rank = NULL WHERE key = ?;
+
+-- name: queue_instance
+-- Back into the queue, at the place that the rank says.
+UPDATE instance SET status = 0, modified_at = ?, wake_at = NULL, paused_at = NULL, queue_rank = ? WHERE key = ?;
+
+-- name: pause_instance
+UPDATE instance SET status = 2, modified_at = ?2, paused_at = ?2, wake_at = NULL, queue_rank = NULL WHERE key = ?1;
+
+-- name: resume_instance
+UPDATE instance SET status = ?, modified_at = ?, wake_at = ?, paused_at = NULL WHERE key = ?;
+
+-- name: set_wake
+UPDATE instance SET wake_at = ? WHERE key = ?;
+
+-- name: finish_instance
+UPDATE instance SET status = ?2, modified_at = ?3, ended_at = ?3, wake_at = NULL, paused_at = NULL, queue_rank = NULL,
+                    expires_at = ?4, output = ?5, error = ?6, reason = ?7
+WHERE key = ?1;
+
+-- name: set_rollback
+UPDATE instance SET rollback = ? WHERE key = ?;
+
+-- name: reset_instance
+-- For restart: as created, with the ids of its events going on from where they were.
+UPDATE instance SET status = 0, modified_at = ?2, started_at = NULL, ended_at = NULL, paused_at = NULL, wake_at = NULL,
+                    expires_at = NULL, queue_rank = ?3, version = ?4, output = NULL, error = NULL, rollback = NULL,
+                    reason = NULL, event_floor = ?5
+WHERE key = ?1;
+
+-- name: last_event_id
+SELECT max(coalesce((SELECT max(event_id + CASE WHEN types >= 1000 THEN 1 ELSE 0 END)
+                     FROM history WHERE history.instance = instance.key), 0), event_floor)
+FROM instance WHERE key = ?;
+
+-- name: delete_instance
+DELETE FROM instance WHERE key = ?;
+
+-- name: delete_steps
+DELETE FROM step WHERE instance = ? AND seq >= ?;
+
+-- name: delete_all_history
+DELETE FROM history WHERE instance = ?;
+
+-- name: delete_step_history
+-- Entries of wiped steps.
+DELETE FROM history WHERE instance = ? AND step >= ?;
+
+-- name: delete_workflow_history
+-- Entries of the instance itself, but for workflow_queued (0), workflow_started (1, 1003).
+DELETE FROM history WHERE instance = ? AND step IS NULL AND types NOT IN (0, 1);
+
+-- name: split_started
+-- Before a restart from a step: workflow_started stays, the workflow_running beside it goes.
+UPDATE history SET types = 1 WHERE instance = ? AND types = 1003;
+
+-- name: delete_events
+DELETE FROM event WHERE instance = ?;
+
+-- name: delete_unclaimed_events
+-- Those not taken, and those taken by wiped waits.
+DELETE FROM event WHERE instance = ?1 AND (claimed_by IS NULL OR claimed_by >= ?2);
+
+-- name: delete_chunks
+DELETE FROM chunk WHERE instance = ? AND step >= ?;
+
+-- name: delete_logs
+DELETE FROM log WHERE instance = ?;
+
+-- name: next_wake
+-- When the earliest waiting instance is due.
+SELECT wake_at FROM instance WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1;
+
+-- name: due_instances
+-- Earliest first; of one moment, the oldest first.
+SELECT key, workflow, wake_at FROM instance WHERE wake_at IS NOT NULL AND wake_at <= ? ORDER BY wake_at, key LIMIT ?;
+
+-- name: left_in_memory
+-- What was running when the process died.
+SELECT key, workflow, status FROM instance WHERE status IN (1, 6, 8) ORDER BY key;
+
+-- name: next_queued
+-- The head of a Workflow's queue: resumed and woken ones (negative ranks) before new ones.
+SELECT key FROM instance WHERE workflow = ? AND queue_rank IS NOT NULL ORDER BY queue_rank, key LIMIT ?;
+
+-- name: count_queued
+SELECT count(*) FROM instance WHERE queue_rank IS NOT NULL;
+
+-- name: queued_before
+-- How many of its Workflow's queue come before it.
+SELECT count(*) FROM instance AS other, instance AS mine
+WHERE mine.key = ? AND other.workflow = mine.workflow AND other.queue_rank IS NOT NULL
+  AND (other.queue_rank, other.key) < (mine.queue_rank, mine.key);
+
+-- name: expired_instances
+SELECT key, workflow FROM instance WHERE expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?;
+
+-- name: next_expiry
+SELECT expires_at FROM instance WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT 1;
+
+-- name: instance_keys
+SELECT key FROM instance WHERE workflow = ?;
+
+-- name: put_config
+INSERT INTO step_config (text) VALUES (?) ON CONFLICT (text) DO UPDATE SET text = excluded.text RETURNING key;
+
+-- name: insert_step
+INSERT INTO step (instance, seq, kind, name, count, parent, state, attempts, started_at, due_at, has_rollback, config)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: start_attempt
+UPDATE step SET state = 0, attempts = ?, due_at = NULL WHERE instance = ? AND seq = ?;
+
+-- name: retry_step
+UPDATE step SET state = 1, due_at = ? WHERE instance = ? AND seq = ?;
+
+-- name: complete_step
+UPDATE step SET state = 3, ended_at = ?, due_at = NULL, output = ?, sealed = ?, stream = ? WHERE instance = ? AND seq = ?;
+
+-- name: fail_step
+UPDATE step SET state = 4, ended_at = ?, due_at = NULL, error = ? WHERE instance = ? AND seq = ?;
+
+-- name: move_step
+-- A new deadline: skipped, or moved by a pause.
+UPDATE step SET due_at = ? WHERE instance = ? AND seq = ?;
+
+-- name: register_rollback
+UPDATE step SET has_rollback = 1 WHERE instance = ? AND seq = ?;
+
+-- name: move_deadlines
+-- After a pause: every wait keeps the time it had left.
+UPDATE step SET due_at = due_at + ? WHERE instance = ? AND due_at IS NOT NULL;
+
+-- name: min_deadline
+SELECT min(due_at) FROM step WHERE instance = ? AND due_at IS NOT NULL;
+
+-- name: list_steps
+-- All records of an instance, for a replay: one query.
+SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback, step_config.text,
+       error, output, stream, sealed
+FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ? ORDER BY seq;
+
+-- name: list_steps_light
+-- Without outputs.
+SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback, step_config.text,
+       error, NULL, stream, sealed IS NOT NULL
+FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ? ORDER BY seq;
+
+-- name: get_step
+SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback, step_config.text,
+       error, output, stream, sealed
+FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ? AND seq = ?;
+
+-- name: find_step
+SELECT seq FROM step WHERE instance = ? AND kind = ? AND name = ? AND count = ?;
+
+-- name: stored_bytes
+-- What an instance holds, as the limit counts it.
+SELECT (SELECT coalesce(sum(length(data)), 0) FROM chunk WHERE instance = ?1)
+     + (SELECT coalesce(sum(length(output)), 0) + coalesce(sum(length(sealed)), 0) FROM step WHERE instance = ?1);
+
+-- name: append_history
+INSERT INTO history (instance, event_id, types, at, step, attempt, detail) VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: read_history
+SELECT event_id, types, at, step, attempt, detail FROM history WHERE instance = ? AND event_id >= ? ORDER BY event_id
+LIMIT ?;
+
+-- name: read_step_history
+SELECT event_id, types, at, step, attempt, detail FROM history WHERE instance = ? AND step = ? ORDER BY event_id;
+
+-- name: insert_event
+INSERT INTO event (instance, type, payload, received_at) VALUES (?, ?, ?, ?);
+
+-- name: oldest_event
+SELECT key, type, payload, received_at, claimed_by FROM event
+WHERE instance = ? AND type = ? AND claimed_by IS NULL ORDER BY key LIMIT 1;
+
+-- name: claim_event
+UPDATE event SET claimed_by = ? WHERE key = ? AND claimed_by IS NULL;
+
+-- name: list_events
+SELECT key, type, payload, received_at, claimed_by FROM event WHERE instance = ? ORDER BY key;
+
+-- name: insert_chunk
+INSERT INTO chunk (instance, step, n, data) VALUES (?, ?, ?, ?);
+
+-- name: get_chunk
+SELECT data FROM chunk WHERE instance = ? AND step = ? AND n = ?;
+
+-- name: insert_log
+INSERT INTO log (instance, at, step, attempt, level, text) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: list_logs
+SELECT key, at, step, attempt, level, text FROM log WHERE instance = ? AND key > ? ORDER BY key LIMIT ?;
+
+-- name: count_by_status
+SELECT workflow, status, count(*) FROM instance GROUP BY workflow, status;
+
+-- name: last_payload
+-- The newest payload of an event of this type, for any instance of the Workflow.
+SELECT event.payload FROM event JOIN instance ON instance.key = event.instance
+WHERE event.type = ? AND instance.workflow = ? ORDER BY event.key DESC LIMIT 1;

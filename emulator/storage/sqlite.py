@@ -1,0 +1,306 @@
+"""The `Store` on SQLite through apsw: one writer, one transaction per turn of the engine's loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from emulator.storage.codes import (
+    CODE_OF_TYPES,
+    KIND_CODES,
+    STATE_CODES,
+    STATUS_CODES,
+    STATUS_OF_CODE,
+    TRIGGER_CODES,
+)
+from emulator.storage.connection import Synchronous, open_reader, open_writer
+from emulator.storage.reader import SqliteReader, seal
+from emulator.storage.records import (
+    BufferedEvent,
+    EventType,
+    LogRow,
+    NewInstance,
+    Status,
+    StepKind,
+    StepRow,
+    VersionRow,
+)
+
+#: Rank of a queued instance that has run before; new ones have rank 0, so they come after.
+_EVERYTHING = 0
+
+
+class SqliteStore(SqliteReader):
+    """The only writer of its database."""
+
+    opens_sealed = True
+
+    def __init__(self, path: str, synchronous: Synchronous = "normal") -> None:
+        super().__init__(open_writer(path, synchronous))
+        self._path = path
+        self._dirty = False
+        self._first_write: Callable[[], None] | None = None
+        self._config_keys: dict[str, int] = {}
+
+    def reader(self) -> SqliteReader:
+        """A connection of its own; for a database in memory, which only one connection can see, this one."""
+        if self._path == ":memory:":
+            return SqliteReader(self._db)
+        return SqliteReader(open_reader(self._path))
+
+    # -- transactions
+    @property
+    def dirty(self) -> bool:
+        return self._dirty
+
+    def on_first_write(self, callback: Callable[[], None]) -> None:
+        self._first_write = callback
+
+    def _write(self, name: str, params: Sequence[Any]) -> None:
+        if not self._dirty:
+            self._begin()
+        self._cursor.execute(self._sql[name], params)
+
+    def _write_returning(self, name: str, params: Sequence[Any]) -> Any:
+        if not self._dirty:
+            self._begin()
+        row = self._cursor.execute(self._sql[name], params).fetchone()
+        return row[0] if row else None
+
+    def _begin(self) -> None:
+        self._cursor.execute("BEGIN IMMEDIATE")
+        self._dirty = True
+        if self._first_write is not None:
+            self._first_write()
+
+    def commit(self) -> None:
+        if self._dirty:
+            self._cursor.execute("COMMIT")
+            self._dirty = False
+
+    def close(self) -> None:
+        self.commit()
+        super().close()
+
+    # -- settings, Workflows, versions
+    def setting(self, name: str) -> str | None:
+        row = self._one("get_setting", (name,))
+        return row[0] if row else None
+
+    def put_setting(self, name: str, value: str) -> None:
+        self._write("put_setting", (name, value))
+
+    def put_workflow(self, workflow_id: str, name: str, class_name: str, script_name: str, at: int) -> int:
+        return int(self._write_returning("put_workflow", (workflow_id, name, class_name, script_name, at, at)))
+
+    def touch_workflow(self, workflow: int, at: int) -> None:
+        self._write("touch_workflow", (at, workflow))
+
+    def put_version(self, version: VersionRow) -> int:
+        v = version
+        params = (v.id, v.workflow, v.class_name, v.language, v.created_at, v.settings, v.source)
+        return int(self._write_returning("put_version", params))
+
+    # -- instances
+    def insert_instance(self, new: NewInstance, queue_rank: int) -> int | None:
+        params = (
+            new.workflow,
+            new.id,
+            new.created_at,
+            new.created_at,
+            queue_rank,
+            new.version,
+            TRIGGER_CODES[new.trigger],
+            new.success_retention_ms,
+            new.error_retention_ms,
+            new.schedule,
+            new.params,
+        )
+        key: int | None = self._write_returning("insert_instance", params)
+        return key
+
+    def start(self, key: int, at: int) -> None:
+        self._write("start_instance", (key, at))
+
+    def set_status(self, key: int, status: Status, at: int, wake_at: int | None) -> None:
+        self._write("set_status", (STATUS_CODES[status], at, wake_at, key))
+
+    def requeue(self, key: int, at: int, queue_rank: int) -> None:
+        self._write("queue_instance", (at, queue_rank, key))
+
+    def pause(self, key: int, at: int) -> None:
+        self._write("pause_instance", (key, at))
+
+    def resume(self, key: int, status: Status, at: int, wake_at: int | None) -> None:
+        self._write("resume_instance", (STATUS_CODES[status], at, wake_at, key))
+
+    def set_wake(self, key: int, wake_at: int | None) -> None:
+        self._write("set_wake", (wake_at, key))
+
+    def finish(
+        self,
+        key: int,
+        status: Status,
+        at: int,
+        *,
+        expires_at: int | None,
+        output: str | None = None,
+        error: str | None = None,
+        reason: str | None = None,
+    ) -> None:
+        self._write("finish_instance", (key, STATUS_CODES[status], at, expires_at, output, error, reason))
+
+    def set_rollback(self, key: int, rollback: str) -> None:
+        self._write("set_rollback", (rollback, key))
+
+    def reset(self, key: int, at: int, queue_rank: int, version: int, from_seq: int) -> None:
+        floor = self.last_event_id(key)
+        if from_seq == _EVERYTHING:
+            self._write("delete_all_history", (key,))
+            self._write("delete_events", (key,))
+            self._write("delete_logs", (key,))
+        else:
+            self._write("delete_step_history", (key, from_seq))
+            self._write("split_started", (key,))
+            self._write("delete_workflow_history", (key,))
+            self._write("delete_unclaimed_events", (key, from_seq))
+        self._write("delete_steps", (key, from_seq))
+        self._write("delete_chunks", (key, from_seq))
+        self._write("reset_instance", (key, at, queue_rank, version, floor))
+
+    def delete(self, key: int) -> None:
+        self._write("delete_all_history", (key,))
+        self._write("delete_events", (key,))
+        self._write("delete_logs", (key,))
+        self._write("delete_steps", (key, _EVERYTHING))
+        self._write("delete_chunks", (key, _EVERYTHING))
+        self._write("delete_instance", (key,))
+
+    def last_event_id(self, key: int) -> int:
+        row = self._one("last_event_id", (key,))
+        return int(row[0]) if row and row[0] is not None else 0
+
+    # -- what is due
+    def next_wake(self) -> int | None:
+        row = self._one("next_wake")
+        return row[0] if row else None
+
+    def due(self, at: int, limit: int) -> list[tuple[int, int, int]]:
+        return [(key, workflow, wake_at) for key, workflow, wake_at in self._all("due_instances", (at, limit))]
+
+    def left_in_memory(self) -> list[tuple[int, int, Status]]:
+        return [(key, workflow, STATUS_OF_CODE[status]) for key, workflow, status in self._all("left_in_memory")]
+
+    def next_queued(self, workflow: int, limit: int) -> list[int]:
+        return [key for (key,) in self._all("next_queued", (workflow, limit))]
+
+    def count_queued(self) -> int:
+        row = self._one("count_queued")
+        return int(row[0]) if row else 0
+
+    def expired(self, at: int, limit: int) -> list[tuple[int, int]]:
+        return [(key, workflow) for key, workflow in self._all("expired_instances", (at, limit))]
+
+    def next_expiry(self) -> int | None:
+        row = self._one("next_expiry")
+        return row[0] if row else None
+
+    def instance_keys(self, workflow: int) -> list[int]:
+        return [key for (key,) in self._all("instance_keys", (workflow,))]
+
+    # -- steps
+    def insert_step(self, key: int, step: StepRow) -> None:
+        config = self._config_keys.get(step.config) or self._config_key(step.config)
+        self._write(
+            "insert_step",
+            (
+                key,
+                step.seq,
+                KIND_CODES[step.kind],
+                step.name,
+                step.count,
+                step.parent,
+                STATE_CODES[step.state],
+                step.attempts,
+                step.started_at,
+                step.due_at,
+                1 if step.has_rollback else None,
+                config,
+            ),
+        )
+
+    def _config_key(self, text: str) -> int:
+        key = int(self._write_returning("put_config", (text,)))
+        if len(self._config_keys) < 1_000:  # dynamic configs would fill the memory
+            self._config_keys[text] = key
+        return key
+
+    def start_attempt(self, key: int, seq: int, attempt: int) -> None:
+        self._write("start_attempt", (attempt, key, seq))
+
+    def retry_step(self, key: int, seq: int, due_at: int) -> None:
+        self._write("retry_step", (due_at, key, seq))
+
+    def complete_step(self, key: int, step: StepRow) -> None:
+        output, sealed = step.output, None
+        if step.sensitive and output is not None:
+            output, sealed = None, seal(output)
+        self._write("complete_step", (step.ended_at, output, sealed, step.stream, key, step.seq))
+
+    def fail_step(self, key: int, seq: int, at: int, error: str) -> None:
+        self._write("fail_step", (at, error, key, seq))
+
+    def move_step(self, key: int, seq: int, due_at: int) -> None:
+        self._write("move_step", (due_at, key, seq))
+
+    def register_rollback(self, key: int, seq: int) -> None:
+        self._write("register_rollback", (key, seq))
+
+    def move_deadlines(self, key: int, by_ms: int) -> int | None:
+        self._write("move_deadlines", (by_ms, key))
+        return self.min_deadline(key)
+
+    def min_deadline(self, key: int) -> int | None:
+        row = self._one("min_deadline", (key,))
+        return row[0] if row else None
+
+    def find_step(self, key: int, kind: StepKind, name: str, count: int) -> int | None:
+        row = self._one("find_step", (key, KIND_CODES[kind], name, count))
+        return row[0] if row else None
+
+    def stored_bytes(self, key: int) -> int:
+        row = self._one("stored_bytes", (key,))
+        return int(row[0]) if row else 0
+
+    # -- history, events, streams, logs
+    def append(
+        self,
+        key: int,
+        event_id: int,
+        at: int,
+        types: tuple[EventType, ...],
+        step: int | None = None,
+        attempt: int | None = None,
+        detail: str | None = None,
+    ) -> None:
+        self._write("append_history", (key, event_id, CODE_OF_TYPES[types], at, step, attempt, detail))
+
+    def add_event(self, key: int, event_type: str, payload: str, at: int) -> None:
+        self._write("insert_event", (key, event_type, payload, at))
+
+    def claim_event(self, key: int, event_type: str, seq: int) -> BufferedEvent | None:
+        row = self._one("oldest_event", (key, event_type))
+        if row is None:
+            return None
+        self._write("claim_event", (seq, row[0]))
+        return BufferedEvent(*row[:4], claimed_by=seq)
+
+    def add_chunk(self, key: int, seq: int, n: int, data: bytes) -> None:
+        self._write("insert_chunk", (key, seq, n, data))
+
+    def delete_chunks(self, key: int, seq: int) -> None:
+        self._write("delete_chunks", (key, seq))
+
+    def add_logs(self, key: int, rows: Iterable[LogRow]) -> None:
+        for row in rows:
+            self._write("insert_log", (key, row.at, row.step, row.attempt, row.level, row.text))

@@ -1,0 +1,247 @@
+"""What the engine asks of storage. Named operations on records; no SQL and no types of a library.
+
+Writes happen at once in an open transaction and become durable together with `commit()`; the writer sees its
+own writes before that. One writer per database. Readers (`StoreReader`) see what is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from emulator.storage.records import (
+    BufferedEvent,
+    EventType,
+    HistoryRow,
+    InstanceRow,
+    InstanceValues,
+    LogRow,
+    NewInstance,
+    Page,
+    PageFilter,
+    Status,
+    StepKind,
+    StepRow,
+    VersionRow,
+    WorkflowRow,
+)
+
+
+class StoreReader(Protocol):
+    """Reads for the REST API, the dashboard and tests; safe in a thread of its own."""
+
+    def workflows(self) -> list[WorkflowRow]: ...
+
+    def counts(self) -> dict[int, dict[Status, int]]:
+        """How many instances each Workflow (by key) has in each status; statuses without any are left out."""
+        ...
+
+    def versions(self, workflow: int) -> list[VersionRow]:
+        """Newest first, without sources."""
+        ...
+
+    def version(self, key: int) -> VersionRow | None: ...
+
+    def version_by_id(self, version_id: str) -> VersionRow | None: ...
+
+    def instances(self, wanted: PageFilter, page: Page) -> list[InstanceRow]: ...
+
+    def count_instances(self, wanted: PageFilter) -> int: ...
+
+    def find(self, workflow: int, instance_id: str) -> int | None:
+        """The key of an instance."""
+        ...
+
+    def instance(self, key: int) -> InstanceRow | None: ...
+
+    def values(self, key: int) -> InstanceValues | None: ...
+
+    def steps(self, key: int, *, with_outputs: bool = True) -> list[StepRow]:
+        """In order of first arrival. Outputs of sensitive steps are never given here."""
+        ...
+
+    def step(self, key: int, seq: int) -> StepRow | None:
+        """One step with its output; a sensitive one comes without."""
+        ...
+
+    def history(self, key: int, after: int = 0, limit: int = 1_000) -> list[HistoryRow]:
+        """Entries with ids above `after`; at least one when there is any, and about `limit` at most."""
+        ...
+
+    def step_history(self, key: int, seq: int) -> list[HistoryRow]: ...
+
+    def events(self, key: int) -> list[BufferedEvent]: ...
+
+    def last_payload(self, workflow: int, event_type: str) -> str | None: ...
+
+    def logs(self, key: int, after: int = 0, limit: int = 1_000) -> list[LogRow]: ...
+
+    def chunk(self, key: int, seq: int, n: int) -> bytes | None:
+        """The nth piece of a stored stream."""
+        ...
+
+    def queued_before(self, key: int) -> int:
+        """How many come before it in its queue."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Store(StoreReader, Protocol):
+    """The engine's own view: everything a reader sees, the outputs of sensitive steps, and the writes."""
+
+    def reader(self) -> StoreReader:
+        """A second view for another thread."""
+        ...
+
+    # -- transactions
+    @property
+    def dirty(self) -> bool:
+        """Whether writes wait for `commit`."""
+        ...
+
+    def on_first_write(self, callback: Callable[[], None]) -> None:
+        """Calls back whenever a transaction opens."""
+        ...
+
+    def commit(self) -> None: ...
+
+    # -- settings, Workflows, versions
+    def setting(self, name: str) -> str | None: ...
+
+    def put_setting(self, name: str, value: str) -> None: ...
+
+    def put_workflow(self, workflow_id: str, name: str, class_name: str, script_name: str, at: int) -> int: ...
+
+    def put_version(self, version: VersionRow) -> int:
+        """Stores a version, or finds the one of that id; `version.key` is ignored."""
+        ...
+
+    # -- instances
+    def insert_instance(self, new: NewInstance, queue_rank: int) -> int | None:
+        """The key of the new row; None when the id is taken."""
+        ...
+
+    def start(self, key: int, at: int) -> None:
+        """From queued to running."""
+        ...
+
+    def set_status(self, key: int, status: Status, at: int, wake_at: int | None) -> None: ...
+
+    def requeue(self, key: int, at: int, queue_rank: int) -> None: ...
+
+    def pause(self, key: int, at: int) -> None: ...
+
+    def resume(self, key: int, status: Status, at: int, wake_at: int | None) -> None: ...
+
+    def set_wake(self, key: int, wake_at: int | None) -> None: ...
+
+    def finish(
+        self,
+        key: int,
+        status: Status,
+        at: int,
+        *,
+        expires_at: int | None,
+        output: str | None = None,
+        error: str | None = None,
+        reason: str | None = None,
+    ) -> None: ...
+
+    def set_rollback(self, key: int, rollback: str) -> None: ...
+
+    def reset(self, key: int, at: int, queue_rank: int, version: int, from_seq: int) -> None:
+        """For restart: wipes steps from `from_seq` on with all they left, output and error; queued again.
+
+        `from_seq` 0 wipes the whole history and all events.
+        """
+        ...
+
+    def delete(self, key: int) -> None:
+        """Removes the instance and everything it owns."""
+        ...
+
+    def status(self, key: int) -> Status | None: ...
+
+    def last_event_id(self, key: int) -> int: ...
+
+    # -- what is due
+    def next_wake(self) -> int | None: ...
+
+    def due(self, at: int, limit: int) -> list[tuple[int, int, int]]:
+        """(key, workflow, wake_at) of waiting instances that are due, earliest first."""
+        ...
+
+    def left_in_memory(self) -> list[tuple[int, int, Status]]:
+        """(key, workflow, status) of those that a dead process was running."""
+        ...
+
+    def next_queued(self, workflow: int, limit: int) -> list[int]: ...
+
+    def count_queued(self) -> int: ...
+
+    def expired(self, at: int, limit: int) -> list[tuple[int, int]]:
+        """(key, workflow) of instances whose retention is over."""
+        ...
+
+    def next_expiry(self) -> int | None: ...
+
+    def instance_keys(self, workflow: int) -> list[int]: ...
+
+    # -- steps
+    def insert_step(self, key: int, step: StepRow) -> None: ...
+
+    def start_attempt(self, key: int, seq: int, attempt: int) -> None: ...
+
+    def retry_step(self, key: int, seq: int, due_at: int) -> None: ...
+
+    def complete_step(self, key: int, step: StepRow) -> None:
+        """Stores `ended_at`, `output` and `stream` of the record; unreadable when it is sensitive."""
+        ...
+
+    def fail_step(self, key: int, seq: int, at: int, error: str) -> None: ...
+
+    def move_step(self, key: int, seq: int, due_at: int) -> None: ...
+
+    def register_rollback(self, key: int, seq: int) -> None: ...
+
+    def move_deadlines(self, key: int, by_ms: int) -> int | None:
+        """Moves every pending deadline of the instance; gives the earliest one then."""
+        ...
+
+    def min_deadline(self, key: int) -> int | None: ...
+
+    def find_step(self, key: int, kind: StepKind, name: str, count: int) -> int | None: ...
+
+    def stored_bytes(self, key: int) -> int: ...
+
+    # -- history, events, streams, logs
+    def append(
+        self,
+        key: int,
+        event_id: int,
+        at: int,
+        types: tuple[EventType, ...],
+        step: int | None = None,
+        attempt: int | None = None,
+        detail: str | None = None,
+    ) -> None:
+        """Entries of one moment with consecutive ids from `event_id` on."""
+        ...
+
+    def add_event(self, key: int, event_type: str, payload: str, at: int) -> None: ...
+
+    def claim_event(self, key: int, event_type: str, seq: int) -> BufferedEvent | None:
+        """Gives the oldest event of the type that no wait has, to the wait `seq`."""
+        ...
+
+    def add_chunk(self, key: int, seq: int, n: int, data: bytes) -> None: ...
+
+    def delete_chunks(self, key: int, seq: int) -> None: ...
+
+    def add_logs(self, key: int, rows: Iterable[LogRow]) -> None: ...
+
+    def touch_workflow(self, workflow: int, at: int) -> None: ...
+
+
+__all__: Sequence[str] = ["Store", "StoreReader"]
