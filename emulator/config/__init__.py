@@ -1,0 +1,21 @@
+"""Find, read and check the configuration of a Workers project, and Stepwell's own settings.
+
+`open_project` is the way in: it answers the settings in force and the project as its files describe it, or raises
+`ConfigError` with everything that is wrong. Warnings come back with the project; nothing is printed or written.
+"""
+
+from emulator.config.compatibility import CompatFlags as CompatFlags
+from emulator.config.find import Found as Found
+from emulator.config.find import find_config as find_config
+from emulator.config.model import DevConfig as DevConfig
+from emulator.config.model import ServiceConfig as ServiceConfig
+from emulator.config.model import WorkerConfig as WorkerConfig
+from emulator.config.model import WorkflowConfig as WorkflowConfig
+from emulator.config.problems import ConfigError as ConfigError
+from emulator.config.problems import Problem as Problem
+from emulator.config.problems import class_not_exported as class_not_exported
+from emulator.config.problems import near_matches as near_matches
+from emulator.config.problems import not_a_workflow as not_a_workflow
+from emulator.config.project import Project as Project
+from emulator.config.project import load_project as load_project
+from emulator.config.project import read_project as read_project

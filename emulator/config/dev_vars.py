@@ -1,0 +1,112 @@
+"""Variables and secrets of local development: `.dev.vars`, `.env` and the process environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from emulator.config import dotenv
+from emulator.config.model import WorkerConfig
+from emulator.config.problems import ConfigError, Problem, Problems, failure, shown
+from emulator.config.reading import read_bytes
+
+INCLUDE_PROCESS_ENV: Final = "CLOUDFLARE_INCLUDE_PROCESS_ENV"
+LOAD_FROM_DOT_ENV: Final = "CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV"
+
+
+@dataclass(frozen=True)
+class DevVars:
+    """What `env` holds of variables. `secrets` names those whose values come from outside the configuration: never
+    show them. `notices` are the lines that say where they came from, wrangler's words."""
+
+    values: Mapping[str, object]
+    secrets: frozenset[str] = frozenset()
+    notices: tuple[str, ...] = ()
+
+
+def load_dev_vars(
+    config: WorkerConfig, environ: Mapping[str, str], problems: Problems, *, env_files: Sequence[Path] = ()
+) -> DevVars:
+    """The variables of a Worker with its local secrets laid over them.
+
+    `env_files` replace the search for files; a later one wins. Files lie beside the configuration file. Raises
+    `ConfigError` for a file that cannot be read; warns of secrets that the configuration requires and nobody gives.
+    """
+    found: dict[str, str] | None = None
+    notices: list[str] = []
+    if not env_files:
+        found = _load_dev_vars_file(config.folder, config.environment, notices, problems)
+    if found is None and _switch(LOAD_FROM_DOT_ENV, environ, default=True):
+        names = env_files or [Path(name) for name in _dot_env_names(config.environment)]
+        include = config.required_secrets is not None or _switch(INCLUDE_PROCESS_ENV, environ, default=False)
+        paths = [config.folder / name for name in names]
+        found = _load_dot_env_files(paths, config.folder, environ if include else {}, notices, problems)
+        if include:
+            notices.append("Using secrets defined in process.env")
+    secrets = _wanted(config, found or {}, problems)
+    return DevVars({**config.vars, **secrets}, frozenset(secrets), tuple(notices))
+
+
+def _dot_env_names(environment: str | None) -> list[str]:
+    # The order in which they were seen to weigh, lightest first; the documentation swaps the middle two.
+    names = [".env", ".env.local"]
+    return names if environment is None else [*names, f".env.{environment}", f".env.{environment}.local"]
+
+
+def _load_dev_vars_file(
+    folder: Path, environment: str | None, notices: list[str], problems: Problems
+) -> dict[str, str] | None:
+    names = [".dev.vars"] if environment is None else [f".dev.vars.{environment}", ".dev.vars"]
+    path = next((path for name in names if os.path.isfile(path := folder / name)), None)
+    if path is None:
+        return None
+    notices.append(f"Using secrets defined in {path.name}")
+    return dotenv.parse(_text(path, problems))
+
+
+def _load_dot_env_files(
+    paths: Sequence[Path], folder: Path, environ: Mapping[str, str], notices: list[str], problems: Problems
+) -> dict[str, str]:
+    merged: dict[str, str] = {}
+    for path in paths:
+        if os.path.isfile(path):  # a virtual environment may be a folder of that name
+            merged.update(dotenv.parse(_text(path, problems)))
+            notices.append(f"Using secrets defined in {os.path.relpath(path, folder)}")
+    try:
+        return {**environ, **dotenv.expand(merged, environ)}
+    except dotenv.ExpansionError as error:
+        raise failure(f"The .env files cannot be used: {error}.", "Take the circle of references out.") from None
+
+
+def _text(path: Path, problems: Problems) -> str:
+    try:
+        data = read_bytes(path)
+    except ConfigError as error:
+        raise ConfigError(error.errors, heading=f"Reading {path.name}:") from None
+    text = data.decode("utf-8-sig", errors="replace")
+    if "\ufffd" in text:
+        problems.warn(f"{path.name} is not text in UTF-8; characters in it were replaced.", "Save it as UTF-8.")
+    return text
+
+
+def _wanted(config: WorkerConfig, found: Mapping[str, str], problems: Problems) -> dict[str, str]:
+    """With `secrets` declared, only those it requires and the variables of the file are taken from outside."""
+    if config.required_secrets is None:
+        return dict(found)
+    missing = [name for name in config.required_secrets if name not in found]
+    if missing:
+        problems.warn(
+            f"Missing required secrets: {', '.join(missing)}. "
+            "Add them to .dev.vars, .env, or set as environment variables."
+        )
+    return {name: value for name, value in found.items() if name in config.vars or name in config.required_secrets}
+
+
+def _switch(name: str, environ: Mapping[str, str], *, default: bool) -> bool:
+    value = environ.get(name, "").strip().lower()
+    if value not in ("", "true", "false"):
+        raise ConfigError([Problem(f'Expected {name} to be "true" or "false", but got {shown(environ[name])}')])
+    return default if not value else value == "true"

@@ -1,0 +1,221 @@
+"""Every compatibility flag that the runtime knows, as facts.
+
+One row a flag: its name, its opposite (`-`: none), the date from which it is on by default (`-`: never),
+then, where other flags imply it, the date from which they do and their names. The rows are those of workerd
+1.20261117; `tests/unit/config/test_compatibility.py` checks the form of each.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# What a project without a date gets; the date that wrangler 4.164 proposes.
+NEWEST_DATE: Final = "2026-11-17"
+
+ROWS: Final = """
+allow_custom_ports ignore_custom_ports 2024-09-02
+allow_eval_during_startup disallow_eval_during_startup 2025-06-01
+allow_insecure_inefficient_logged_eval - -
+allow_irrevocable_stub_storage - -
+assets_navigation_prefers_asset_serving assets_navigation_has_no_effect 2025-04-01
+auto_grpc_convert - -
+auto_inject_python_workers no_auto_inject_python_workers -
+bind_asynclocalstorage_snapshot_to_request do_not_bind_asynclocalstorage_snapshot_to-request 2025-06-16
+blob_standard_mime_type blob_legacy_mime_type 2024-06-03
+brotli_content_encoding no_brotli_content_encoding 2024-04-29
+cache_api_compat_flags no_cache_api_compat_flags 2025-04-19
+cache_api_request_cf_overrides_cache_rules no_cache_api_request_cf_overrides_cache_rules 2025-05-19
+cache_no_cache_enabled cache_no_cache_disabled - 2025-08-07 cache_option_enabled
+cache_option_enabled cache_option_disabled 2024-11-11
+cache_option_preserves_cache_control cache_option_overrides_cache_control 2026-11-17
+cache_reload_enabled cache_reload_disabled -
+capture_async_api_throws do_not_capture_async_api_throws 2022-10-31
+connect_handler_starttls - -
+connect_pass_through - -
+containers_pid_namespace no_containers_pid_namespace 2026-04-01
+crypto_preserve_public_exponent no_crypto_preserve_public_exponent 2023-12-01
+d1_binding_jsrpc - -
+delete_all_deletes_alarm delete_all_preserves_alarm 2026-02-24
+diagnostics_channel_has_subscribers_getter no_diagnostics_channel_has_subscribers_getter 2026-05-19
+disable_top_level_await_in_require enable_top_level_await_in_require 2024-12-02
+disallow_importable_env allow_importable_env -
+dont_substitute_null_on_type_error substitute_null_on_type_error 2022-06-01
+durable_object_alarms - -
+durable_object_fetch_requires_full_url durable_object_fetch_allows_relative_url 2021-11-10
+durable_object_get_existing - -
+durable_object_io_tasks_prevent_eviction durable_object_io_tasks_do_not_prevent_eviction 2026-10-01
+durable_object_rename - -
+durable_object_snapshots - -
+dynamic_dispatch_tunnel_exceptions dynamic_dispatch_treat_exceptions_as_500 2023-03-01
+enable_abortsignal_rpc - -
+enable_ctx_exports disable_ctx_exports 2025-11-17
+enable_ctx_version_metadata - -
+enable_d1_with_sessions_api - -
+enable_email_sending_queuing disable_email_sending_queuing -
+enable_fast_jsg_struct disable_fast_jsg_struct 2025-12-03
+enable_global_performance_classes disable_global_performance_classes - 2026-03-17 nodejs_compat
+enable_navigator_language disable_navigator_language 2025-05-19
+enable_nodejs_child_process_module disable_nodejs_child_process_module - 2026-03-17 nodejs_compat
+enable_nodejs_cluster_module disable_nodejs_cluster_module - 2025-12-04 nodejs_compat
+enable_nodejs_console_module disable_nodejs_console_module - 2025-09-21 nodejs_compat
+enable_nodejs_dgram_module disable_nodejs_dgram_module - 2026-01-29 nodejs_compat
+enable_nodejs_domain_module disable_nodejs_domain_module - 2025-12-04 nodejs_compat
+enable_nodejs_fs_module disable_nodejs_fs_module - 2025-09-15 nodejs_compat
+enable_nodejs_global_timers no_nodejs_global_timers - 2026-02-10 nodejs_compat
+enable_nodejs_http2_module disable_nodejs_http2_module - 2025-09-01 nodejs_compat
+enable_nodejs_http_modules disable_nodejs_http_modules - 2025-08-15 nodejs_compat
+enable_nodejs_http_server_modules disable_nodejs_http_server_modules - 2025-09-01 enable_nodejs_http_modules
+enable_nodejs_inspector_local_dev - -
+enable_nodejs_inspector_module disable_nodejs_inspector_module - 2026-01-29 nodejs_compat
+enable_nodejs_os_module disable_nodejs_os_module - 2025-09-15 nodejs_compat
+enable_nodejs_perf_hooks_module disable_nodejs_perf_hooks_module - 2026-03-17 nodejs_compat
+enable_nodejs_process_v2 disable_nodejs_process_v2 - 2025-09-15 nodejs_compat
+enable_nodejs_punycode_module disable_nodejs_punycode_module - 2025-12-04 nodejs_compat
+enable_nodejs_readline_module disable_nodejs_readline_module - 2026-03-17 nodejs_compat
+enable_nodejs_repl_module disable_nodejs_repl_module - 2026-03-17 nodejs_compat
+enable_nodejs_sqlite_module disable_nodejs_sqlite_module - 2026-01-29 nodejs_compat
+enable_nodejs_stream_wrap_module disable_nodejs_stream_wrap_module - 2026-01-29 nodejs_compat
+enable_nodejs_trace_events_module disable_nodejs_trace_events_module - 2025-12-04 nodejs_compat
+enable_nodejs_tty_module disable_nodejs_tty_module - 2026-03-17 nodejs_compat
+enable_nodejs_v8_module disable_nodejs_v8_module - 2026-03-17 nodejs_compat
+enable_nodejs_vm_module disable_nodejs_vm_module - 2025-10-01 nodejs_compat
+enable_nodejs_wasi_module disable_nodejs_wasi_module - 2025-12-04 nodejs_compat
+enable_nodejs_worker_threads_module disable_nodejs_worker_threads_module - 2026-03-17 nodejs_compat
+enable_python_external_sdk disable_python_external_sdk 2026-04-21
+enable_request_signal disable_request_signal 2026-11-17
+enable_streams_nodejs_v24_compat disable_streams_nodejs_v24_compat -
+enable_validate_workflow_entrypoint disable_validate_workflow_entrypoint 2025-09-20
+enable_version_api - -
+enable_weak_ref disable_weak_ref 2025-05-05
+enable_web_file_system - -
+encoder_stream_spec_compliant_backpressure no_encoder_stream_spec_compliant_backpressure 2026-03-24
+enhanced_error_serialization legacy_error_serialization 2026-04-21
+env_module_nullable_support no_env_module_nullable_support -
+experimental - -
+export_commonjs_default export_commonjs_namespace 2022-10-31
+expose_draining_reader - -
+expose_global_message_channel no_expose_global_message_channel 2025-08-15
+expose_serialization_test_class - -
+fetch_iterable_type_support no_fetch_iterable_type_support 2026-02-19
+fetch_iterable_type_support_override_adjustment no_fetch_iterable_type_support_override_adjustment - 2026-01-15 fetch_iterable_type_support
+fetch_refuses_unknown_protocols fetch_treats_unknown_protocols_as_http 2021-11-10
+fetch_standard_url fetch_legacy_url 2024-06-03
+fetcher_no_get_put_delete fetcher_has_get_put_delete 2024-03-26
+fixup-transform-stream-backpressure original-transform-stream-backpressure 2024-12-16
+formdata_parser_supports_files formdata_parser_converts_files_to_strings 2021-11-03
+global_fetch_strictly_public global_fetch_private_origin -
+global_navigator no_global_navigator 2022-03-21
+handle_cross_request_promise_resolution no_handle_cross_request_promise_resolution 2024-10-14
+html_rewriter_treats_esi_include_as_void_tag - -
+http_headers_getsetcookie no_http_headers_getsetcookie 2023-03-01
+immutable_api_prototypes mutable_api_prototypes -
+increase_websocket_message_size - -
+internal_stream_byob_return_view internal_stream_byob_return_undefined 2024-05-13
+internal_writable_stream_abort_clears_queue internal_writable_stream_abort_does_not_clear_queue 2024-09-02
+js_rpc - -
+kv_direct_binding - -
+memory_cache_delete - -
+minimal_subrequests no_minimal_subrequests 2022-04-05
+new_module_registry legacy_module_registry 2026-11-17
+no_cf_botmanagement_default cf_botmanagement_default 2023-08-01
+no_cots_on_external_fetch cots_on_external_fetch 2022-03-08
+no_global_importscripts global_importscripts 2024-03-04
+no_resizable_array_buffer_in_blob resizable_array_buffer_in_blob -
+nodejs_als no_nodejs_als -
+nodejs_compat no_nodejs_compat 2026-08-04
+nodejs_compat_populate_process_env nodejs_compat_do_not_populate_process_env - 2025-04-01 nodejs_compat
+nodejs_compat_v2 no_nodejs_compat_v2 2026-08-04 2024-09-23 nodejs_compat
+nodejs_process_version_24 no_nodejs_process_version_24 2026-11-24
+nodejs_zlib no_nodejs_zlib - 2024-09-23 nodejs_compat nodejs_compat_v2
+nonclass_entrypoint_reuses_ctx_across_invocations - -
+offpeak_location_hint - -
+pedantic_wpt non_pedantic_wpt -
+pipe_to_backward_propagation no_pipe_to_backward_propagation 2026-11-17
+precise_timers no_precise_timers -
+python_check_rng_state disable_python_check_rng_state - 2025-12-16 python_workers
+python_dedicated_snapshot disable_python_dedicated_snapshot - 2025-10-16 python_workers_20250116
+python_dedicated_snapshot_keep_import_caches no_python_dedicated_snapshot_keep_import_caches -
+python_external_packages - -
+python_no_global_handlers disable_python_no_global_handlers 2025-08-14
+python_process_pth_files disable_python_process_pth_files 2026-05-26
+python_request_headers_preserve_commas disable_python_request_headers_preserve_commas 2026-02-17
+python_shared_standard_library - - 2026-11-19 python_workers
+python_workers - - 2000-01-01 python_workers_development
+python_workers_20250116 no_python_workers_20250116 - 2025-09-29 python_workers
+python_workers_20260610 no_python_workers_20260610 -
+python_workers_314 no_python_workers_314 - 2026-09-08 python_workers
+python_workers_development - -
+python_workers_durable_objects - -
+python_workers_force_new_vendor_path - 2025-08-11
+python_workflows disable_python_workflows - 2025-09-20 python_workers
+python_workflows_implicit_dependencies no_python_workflows_implicit_dependencies - 2026-02-25 python_workers
+python_zstd_snapshot - -
+queue_consumer_no_wait_for_wait_until queue_consumer_wait_for_wait_until -
+queue_expose_error_codes no_queue_expose_error_codes 2026-03-12
+queues_json_messages no_queues_json_messages 2024-03-18
+r2_binding_jsrpc - -
+r2_list_honor_include - 2022-08-04
+r2_public_beta_bindings r2_internal_beta_bindings 2000-01-01
+remove_nodejs_compat_eol add_nodejs_compat_eol - 2025-09-01 nodejs_compat
+remove_nodejs_compat_eol_v22 add_nodejs_compat_eol_v22 - 2027-04-30 remove_nodejs_compat_eol
+remove_nodejs_compat_eol_v23 add_nodejs_compat_eol_v23 - 2025-09-01 remove_nodejs_compat_eol_v24
+remove_nodejs_compat_eol_v24 add_nodejs_compat_eol_v24 - 2028-04-30 remove_nodejs_compat_eol
+replica_routing - -
+request_cf_overrides_cache_rules no_request_cf_overrides_cache_rules 2025-04-02
+request_signal_passthrough no_request_signal_passthrough -
+require_returns_default_export require_returns_namespace 2026-01-22
+response_redirect_url_standard response_redirect_url_original 2023-03-14
+rpc no_rpc 2024-04-03
+rpc_dispose_cancels_call - -
+rpc_params_dup_stubs rpc_params_transfer_stubs 2026-01-20
+rtti_api - -
+service_binding_extra_handlers - -
+set_event_target_this no_set_event_target_this 2025-08-01
+set_forwardable_email_full_headers set_forwardable_email_single_headers 2025-08-01
+set_tostring_tag do_not_set_tostring_tag 2024-09-26
+spec_compliant_dispatch_exceptions no_spec_compliant_dispatch_exceptions 2026-09-15
+spec_compliant_property_attributes no_spec_compliant_property_attributes -
+streaming_tail_worker - -
+streams_byob_reader_detaches_buffer streams_byob_reader_does_not_detach_buffer 2021-11-10
+streams_enable_constructors streams_disable_constructors 2022-11-30
+streams_no_default_auto_allocate_chunk_size streams_auto_allocate_chunk_size_default -
+strict_compression_checks no_strict_compression_checks 2023-08-01
+strict_crypto_checks no_strict_crypto_checks 2023-08-01
+strip_authorization_on_cross_origin_redirect retain_authorization_on_cross_origin_redirect 2025-09-01
+strip_bom_in_read_all_text do_not_strip_bom_in_read_all_text 2026-01-13 2026-01-13 pedantic_wpt
+tail_worker_user_spans - -
+tcp_sockets_support - -
+temporal no_temporal 2026-12-01
+text_decoder_cjk_decoder disable_text_decoder_cjk_decoder 2026-03-03
+text_decoder_replace_surrogates disable_text_decoder_replace_surrogates 2026-02-24 2026-02-24 pedantic_wpt
+throw_on_not_implemented_tls_options no_throw_on_not_implemented_tls_options 2026-06-16
+throw_on_unrecognized_import_assertion ignore_unrecognized_import_assertion 2025-06-16
+transformstream_enable_standard_constructor transformstream_disable_standard_constructor 2022-11-30
+typescript_implemented_streams - -
+typescript_strip_types - -
+unhandled_rejection_after_microtask_checkpoint no_unhandled_rejection_after_microtask_checkpoint 2026-03-03
+unique_ctx_per_invocation - -
+unsafe_module - -
+unsupported_process_actual_platform - -
+unwrap_custom_thenables no_unwrap_custom_thenables 2024-04-01
+upper_case_all_http_methods no_upper_case_all_http_methods 2024-10-14
+url_standard url_original 2022-10-31
+urlpattern_standard urlpattern_original 2025-05-01
+urlsearchparams_delete_has_value_arg no_urlsearchparams_delete_has_value_arg 2023-07-01
+vectorize_query_metadata_optional vectorize_query_original 2023-11-08
+wasm_esm_integration_builtins - -
+wasm_memory_discard - -
+wasm_source_url_support no_wasm_source_url_support 2026-12-01
+web_socket_auto_reply_to_close web_socket_manual_reply_to_close 2026-04-07
+web_socket_compression no_web_socket_compression 2023-08-15
+webcrypto_modern_algorithms - -
+webgpu - -
+websocket_close_reason_byte_limit no_websocket_close_reason_byte_limit 2026-03-03
+websocket_standard_binary_type no_websocket_standard_binary_type 2026-03-17
+workers_api_getters_setters_on_prototype workers_api_getters_setters_on_instance 2022-01-31
+workflows_bindings_rpc - -
+workflows_enable_fast_engine_creation workflows_disable_fast_engine_creation 2026-08-11
+workflows_preserve_non_retryable_error_message workflows_replace_non_retryable_error_message 2026-05-14
+workflows_step_rollback - -
+writable_stream_spec_compliant_writer no_writable_stream_spec_compliant_writer 2026-03-24
+"""  # noqa: E501

@@ -1,0 +1,105 @@
+"""JSON with comments and trailing commas, as strict as wrangler: no other freedom of JSON5.
+
+Comments and trailing commas are overwritten with blanks, so the standard library's parser reads the rest and its
+positions stay true. (The JSON5 libraries accept single quotes and names without quotes, which wrangler refuses.)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final, NoReturn
+
+# A string ends at the latest with its line. Possessive, so that hostile input cannot make it backtrack.
+_STRING: Final = r'"(?:[^"\\\n]|\\.)*+"?'
+_COMMENT: Final = re.compile(_STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_LAST_COMMA: Final = re.compile(_STRING + r"|,(?=[ \t\r\n]*[}\]])")
+_BRACKET: Final = re.compile(_STRING + r"|[][{}]")
+_CONSTANT: Final = re.compile(_STRING + r"|-?Infinity|NaN")
+
+# The parser's words -> the name wrangler gives the error, and ours for it.
+_ERRORS: Final = {
+    "Expecting property name": ("PropertyNameExpected", "a property name in double quotes was expected"),
+    "Expecting value": ("ValueExpected", "a value was expected"),
+    "Expecting ':'": ("ColonExpected", "a colon was expected"),
+    "Expecting ','": ("CommaExpected", "a comma was expected"),
+    "Extra data": ("EndOfFileExpected", "nothing more was expected after the configuration"),
+    "Unterminated string": ("UnexpectedEndOfString", "this text has no closing quote"),
+    "Invalid control character": ("InvalidCharacter", "a text cannot hold this character; write it as an escape"),
+    "Invalid \\u": ("InvalidUnicode", "\\u needs four hexadecimal digits"),
+    "Invalid \\": ("InvalidEscapeCharacter", "this is no escape that JSON knows"),
+}
+
+
+class JsoncError(ValueError):
+    """The text is no JSONC. `code` is wrangler's name of the error, `offset` the place in the text."""
+
+    def __init__(self, code: str, message: str, offset: int) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+        self.offset = offset
+
+
+def parse(text: str) -> object:
+    """The value that a JSONC text holds; of names given twice the last one wins. Raises `JsoncError`."""
+    plain = _LAST_COMMA.sub(_blank_comma, _COMMENT.sub(_blank_comment, text))
+    try:
+        return json.loads(plain, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise _as_jsonc(error) from None
+    except RecursionError:
+        raise JsoncError("ValueExpected", "lists and objects are nested too deeply", 0) from None
+    except _ConstantError as error:
+        offset = next(m.start() for m in _CONSTANT.finditer(plain) if m[0] == error.name)
+        raise JsoncError("InvalidSymbol", f"{error.name} is no JSON", offset) from None
+    except ValueError:  # the interpreter's own limit on the digits of an integer
+        raise JsoncError("ValueExpected", "a number has too many digits", 0) from None
+
+
+class _ConstantError(Exception):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _ConstantError(name)
+
+
+def _blank_comment(match: re.Match[str]) -> str:
+    token = match[0]
+    if token.startswith("/*") and not token.endswith("*/", 2):
+        raise JsoncError("UnexpectedEndOfComment", "this comment is never closed", match.start())
+    return re.sub(r"[^\n]", " ", token) if token.startswith("/") else token
+
+
+def _blank_comma(match: re.Match[str]) -> str:
+    if match[0] != ",":
+        return match[0]
+    before = match.start() - 1
+    while before >= 0 and match.string[before] in " \t\r\n":
+        before -= 1
+    # `[,]` and `[1,,]` have a comma too many, not a trailing one: leave it for the parser to refuse.
+    return " " if before >= 0 and match.string[before] not in "[{,:" else ","
+
+
+def _as_jsonc(error: json.JSONDecodeError) -> JsoncError:
+    code, message = next(found for words, found in _ERRORS.items() if error.msg.startswith(words))
+    at_end = not error.doc[error.pos :].strip()
+    if code == "CommaExpected" and at_end:
+        code, message = _unclosed(error.doc)
+    elif code == "InvalidCharacter" and error.doc[error.pos : error.pos + 1] == "\n":
+        code, message = _ERRORS["Unterminated string"]
+    return JsoncError(code, message, error.pos)
+
+
+def _unclosed(text: str) -> tuple[str, str]:
+    opened: list[str] = []
+    for token in _BRACKET.findall(text):
+        if token in ("{", "["):
+            opened.append(token)
+        elif token in ("}", "]") and opened:
+            opened.pop()
+    if opened and opened[-1] == "[":
+        return "CloseBracketExpected", "the file ends inside a list; a ] is missing"
+    return "CloseBraceExpected", "the file ends inside an object; a } is missing"

@@ -1,0 +1,123 @@
+"""From a checked wrangler file to the record of a Worker."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, cast
+
+from emulator.config.binding_kinds import BY_KEY
+from emulator.config.checks import Entry, whole_number
+from emulator.config.compatibility import resolve_flags
+from emulator.config.environments import Selected
+from emulator.config.flag_table import NEWEST_DATE
+from emulator.config.keys import workflow_exports
+from emulator.config.model import DevConfig, Language, ServiceConfig, WorkerConfig
+from emulator.config.problems import Problems
+from emulator.config.workflows import read_workflows
+
+_LANGUAGES: Final[Mapping[str, Language]] = {
+    ".py": "python",
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"), "javascript"),
+}
+
+
+def read_worker(selected: Selected, folder: Path, problems: Problems) -> WorkerConfig | None:
+    """The record of a file that `check_file` found nothing wrong with.
+
+    Reports what only shows with the project's files and all keys together: no name, no entry file, no flag for
+    Python. Answers None when there was any error.
+    """
+    raw = selected.raw
+    language = _check_entry(raw, folder, problems)
+    name = raw.get("name")
+    if not name:
+        problems.error(
+            "You need to provide the name of your worker.", 'Add "name": "my-worker" to the configuration.'
+        )
+    date, flags = cast("str | None", raw.get("compatibility_date")), _flags(raw)
+    if date is None:
+        problems.warn(
+            f'No "compatibility_date" was specified. Using {NEWEST_DATE}, the newest that Stepwell knows.',
+            f'Add "compatibility_date": "{NEWEST_DATE}" to the configuration; deploying requires one.',
+        )
+    compat = resolve_flags(date, flags)
+    if language == "python" and not compat.python_workers:
+        problems.error(
+            "The `python_workers` compatibility flag is required to use Python.",
+            'Add it to "compatibility_flags".',
+        )
+    if language is None or not name or problems.errors:
+        return None
+    script = str(name)
+    workflows = read_workflows(cast("list[Entry]", raw.get("workflows") or []), workflow_exports(raw), script)
+    return WorkerConfig(
+        name=script,
+        main=Path(os.path.normpath(folder / str(raw["main"]))),
+        language=language,
+        folder=folder,
+        compatibility_date=compat.date,
+        compatibility_flags=flags,
+        compat=compat,
+        environment=selected.name,
+        workflows=workflows,
+        services=tuple(_service(entry) for entry in cast("list[Entry]", raw.get("services") or [])),
+        crons=tuple(cast("list[str]", _object(raw, "triggers").get("crons") or [])),
+        vars=_object(raw, "vars"),
+        required_secrets=_required_secrets(raw),
+        bindings={key: raw[key] for key in BY_KEY if raw.get(key) and key not in ("workflows", "services")},
+        dev=_dev(_object(raw, "dev")),
+        raw=raw,
+    )
+
+
+def _check_entry(raw: Entry, folder: Path, problems: Problems) -> Language | None:
+    main = raw.get("main")
+    if not main:
+        problems.error(
+            "Missing entry-point to Worker script or to assets directory",
+            'Add "main": "src/index.ts" or "main": "src/entry.py" to the configuration.',
+        )
+        return None
+    language = _LANGUAGES.get(os.path.splitext(str(main))[1].lower())
+    if language is None:
+        problems.error(
+            f'The entry-point file "{main}" is neither Python nor JavaScript.',
+            f"Its name must end in one of {', '.join(_LANGUAGES)}.",
+        )
+    elif not os.path.isfile(os.path.join(folder, str(main))):
+        problems.error(
+            f'The entry-point file at "{main}" was not found.',
+            'Check "main", which counts from the folder of the configuration file. '
+            "If a build makes the file, run the build first.",
+        )
+    return language
+
+
+def _flags(raw: Entry) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(cast("list[str]", raw.get("compatibility_flags") or [])))
+
+
+def _object(raw: Entry, key: str) -> Entry:
+    return cast("Entry", raw.get(key) or {})
+
+
+def _required_secrets(raw: Entry) -> tuple[str, ...] | None:
+    if raw.get("secrets") is None:
+        return None
+    return tuple(cast("list[str]", _object(raw, "secrets").get("required") or []))
+
+
+def _service(entry: Entry) -> ServiceConfig:
+    return ServiceConfig(str(entry["binding"]), str(entry["service"]), cast("str | None", entry.get("entrypoint")))
+
+
+def _dev(dev: Entry) -> DevConfig:
+    return DevConfig(
+        ip=cast("str | None", dev.get("ip")),
+        port=whole_number(dev.get("port")),
+        inspector_port=whole_number(dev.get("inspector_port")),
+        inspector_ip=cast("str | None", dev.get("inspector_ip")),
+        host=cast("str | None", dev.get("host")),
+    )
