@@ -1,0 +1,91 @@
+"""Runs many cases: side by side, except those that move the clock, since that moves it for all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import httpx
+
+from bindings.values import Value
+from emulator.clock import Clock, monotonic_ns
+from emulator.testing.contract_cases import Case
+from emulator.testing.contract_drive import CaseRun, Deployment, HttpDeployment
+
+#: The deployments that cases ask for.
+Wanted: TypeAlias = Literal["default", "preserve", "replace", "clock"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one case showed: parts by name, or what went wrong with the deployment itself, or why it did not run."""
+
+    seen: Mapping[str, Value] = field(default_factory=dict)
+    broken: tuple[str, ...] = ()
+    skipped: str | None = None
+    took_ms: int = 0
+
+
+def wanted_deployment(case: Case) -> Wanted:
+    return "clock" if case.moves_clock else case.profile
+
+
+async def run_cases(
+    cases: Iterable[Case],
+    deployments: Mapping[Wanted, Deployment],
+    clock: Clock,
+    *,
+    jobs: int = 8,
+    on_done: Callable[[Case, Outcome], None] = lambda case, outcome: None,
+) -> dict[str, Outcome]:
+    """The outcomes by id. A case whose deployment is not there is skipped; nothing a case does raises."""
+    places = asyncio.Semaphore(jobs)
+    outcomes: dict[str, Outcome] = {}
+
+    async def one(case: Case) -> None:
+        async with places:
+            outcomes[case.id] = await _outcome(case, deployments.get(wanted_deployment(case)), clock)
+        on_done(case, outcomes[case.id])
+
+    chosen = list(cases)
+    await asyncio.gather(*(one(case) for case in chosen if not case.moves_clock))
+    for case in chosen:
+        if case.moves_clock:
+            await one(case)
+    return outcomes
+
+
+async def _outcome(case: Case, deployment: Deployment | None, clock: Clock) -> Outcome:
+    if deployment is None:
+        return Outcome(skipped=f"no {wanted_deployment(case)} deployment was given")
+    began = monotonic_ns()
+    run = CaseRun(case, deployment, clock, f"{case.id}-{secrets.token_hex(4)}")
+    try:
+        observation = await run.observe()
+    except (httpx.HTTPError, json.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
+        # An answer of another shape than the README says is the deployment's fault, whatever it is.
+        return Outcome(broken=(f"{type(error).__name__}: {error}",), took_ms=_since(began))
+    return Outcome(observation.seen, tuple(observation.broken), took_ms=_since(began))
+
+
+def _since(began_ns: int) -> int:
+    return (monotonic_ns() - began_ns) // 1_000_000
+
+
+async def run_over_http(
+    cases: Iterable[Case],
+    urls: Mapping[Wanted, str],
+    clock: Clock,
+    *,
+    jobs: int = 8,
+    on_done: Callable[[Case, Outcome], None] = lambda case, outcome: None,
+) -> dict[str, Outcome]:
+    """`run_cases` against base URLs."""
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=2 * jobs)
+    async with httpx.AsyncClient(limits=limits, trust_env=False) as client:
+        deployments: dict[Wanted, Deployment] = {name: HttpDeployment(url, client) for name, url in urls.items()}
+        return await run_cases(cases, deployments, clock, jobs=jobs, on_done=on_done)
