@@ -1,0 +1,1 @@
+"""Testing: the contract runner, and what users test their own workflows with."""
