@@ -16,6 +16,8 @@ _UNIT_MS = {
     "year": 365 * 86_400_000,
 }
 
+_LONGEST = 60  # of any text that can be meant as a duration
+
 # workerd's grammar: decimals and missing blanks are fine, other cases and abbreviations are not
 # (contract cases sleep-unit-*, sleep-bad-*).
 _STRICT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(" + "|".join(_UNIT_MS) + r")s?\s*\Z")
@@ -27,8 +29,21 @@ class InvalidDuration(ValueError):
     """A value that is no duration. `text` is the value as an error message shows it."""
 
     def __init__(self, value: object) -> None:
-        self.text = value if isinstance(value, str) else repr(value)
+        self.text = _as_javascript_says(value)
         super().__init__(f'Invalid duration "{self.text}"')
+
+
+def _as_javascript_says(value: object) -> str:
+    """A value inside a message (contract cases sleep-bad-null, sleep-bad-object)."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    if isinstance(value, dict):
+        return "[object Object]"
+    if isinstance(value, list):
+        return ",".join(_as_javascript_says(item) for item in value)
+    return str(value)
 
 
 def duration_ms(value: object, *, lenient: bool = False) -> int:
@@ -45,14 +60,14 @@ def duration_ms(value: object, *, lenient: bool = False) -> int:
 
 
 def _text_ms(text: str, *, lenient: bool) -> int:
+    if len(text) > _LONGEST:
+        raise InvalidDuration(text)
     if lenient and text.strip().isdecimal():
         return int(text)
     match = (_LENIENT if lenient else _STRICT).match(text)
     if match is None or not match[1].isascii():
         raise InvalidDuration(text)
     number, unit = match[1], _UNIT_MS[match[2].lower()]
-    if len(number) > 30:
-        raise InvalidDuration(text)
     return int(float(number) * unit) if "." in number else int(number) * unit
 
 

@@ -19,10 +19,14 @@ Messages are Cloudflare's where an engine or the documentation shows one (refere
 
 from __future__ import annotations
 
+import os
+import re
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
+
+from bindings.generations import public_module
 
 NON_RETRYABLE = "NonRetryableError"
 
@@ -86,8 +90,15 @@ class WorkerError(Exception):
     """An error of user code that already has Cloudflare's form, such as one that came over the wire."""
 
     def __init__(self, info: ErrorInfo) -> None:
-        self.info = info
+        self._info = info
         super().__init__(info.message)
+
+    @property
+    def info(self) -> ErrorInfo:
+        return self._info
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.info,))
 
     @property
     def name(self) -> str:
@@ -115,11 +126,18 @@ class NonRetryableError(WorkerError):
     Cloudflare; use `name=` to see what that does.
     """
 
-    def __init__(self, message: str = "", name: str | None = None) -> None:
-        super().__init__(ErrorInfo(name or type(self).__name__, message))
+    def __init__(self, message: object = "", name: str | None = None) -> None:
+        Exception.__init__(self, message)
+        self._name = name
+
+    @property
+    def info(self) -> ErrorInfo:
+        # From what every exception has: a subclass need not call this class's __init__.
+        name = getattr(self, "_name", None) or type(self).__name__
+        return ErrorInfo(name, _text(self))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (type(self), (self.info.message, self.info.name))
+        return (type(self), self.args, self.__dict__)
 
 
 class EngineError(Exception):
@@ -171,9 +189,10 @@ class NonRetryableDelayError(EngineError):
 class NotSerialisable(Exception):
     """A value that structured clone refuses. `path` leads to it: `$.items[3].callback`."""
 
-    def __init__(self, path: str, what: str) -> None:
+    def __init__(self, path: str, what: str, *, is_function: bool = False) -> None:
         self.path = path
         self.what = what
+        self.is_function = is_function
         super().__init__(f"{what} at {path} cannot be stored")
 
 
@@ -185,51 +204,99 @@ class RunAborted(BaseException):
     """
 
 
+#: Names of the errors that the engine raises; user code may see them folded.
+ENGINE_NAMES = frozenset(
+    kind.name
+    for kind in (
+        WorkflowError,
+        WorkflowFatalError,
+        WorkflowTimeoutError,
+        WorkflowInternalError,
+        NonRetryableDelayError,
+    )
+)
+
+_ORIGIN = "_stepwell_origin"
+_CAUSES_KEPT = 8
+
+
+def stands_for(error: Exception, info: ErrorInfo) -> Exception:
+    """Marks a built-in exception as the one that `info` describes, so that its own text does not count."""
+    setattr(error, _ORIGIN, info)
+    return error
+
+
 def error_info(error: BaseException) -> ErrorInfo:
     """What is stored of an exception that user code raised.
 
     Python's `Exception` is JavaScript's `Error`; every other class keeps its own name.
     """
+    return _error_info(error, _CAUSES_KEPT)
+
+
+def _error_info(error: BaseException, causes: int) -> ErrorInfo:
+    info = _own_info(error)
+    cause = info.cause
+    if cause is None and error.__cause__ is not None and causes > 0:
+        cause = _error_info(error.__cause__, causes - 1)
+    return ErrorInfo(info.name, info.message, info.stack or user_traceback(error), cause)
+
+
+def _own_info(error: BaseException) -> ErrorInfo:
+    origin = getattr(error, _ORIGIN, None)
+    if isinstance(origin, ErrorInfo):
+        return origin
     if isinstance(error, WorkerError | EngineError):
-        info = error.info
-        name, message = info.name, info.message
-        if info.stack is not None and info.cause is not None:
-            return info
-        stack = info.stack or user_traceback(error)
-    else:
-        kind = type(error)
-        name = "Error" if kind is Exception else kind.__name__
-        message = _text(error)
-        stack = user_traceback(error)
-    cause = error.__cause__
-    return ErrorInfo(name, message, stack, error_info(cause) if cause is not None and cause is not error else None)
+        return error.info
+    kind = type(error)
+    return ErrorInfo("Error" if kind is Exception else kind.__name__, _text(error))
 
 
 def _text(error: BaseException) -> str:
     """`str(error)`, also when the class's own `__str__` fails."""
     try:
-        return str(error)
+        return _public_text(error, str(error))
     except Exception as broken:  # noqa: BLE001 - user code's __str__ may raise anything
         return f"<{type(error).__name__} whose text cannot be made: {type(broken).__name__}>"
 
 
-def user_traceback(error: BaseException) -> str | None:
-    """The traceback from the first frame of user code on, without the engine's own frames."""
-    frames = traceback.extract_tb(error.__traceback__)
-    shown = [f for f in frames if not _is_ours(f.filename)]
-    if not shown:
+def _public_text(error: BaseException, text: str) -> str:
+    """Python names modules in these errors; user code knows them without the mark of their load."""
+    return public_module(text) if isinstance(error, ImportError | AttributeError) else text
+
+
+def user_traceback(error: BaseException, *, chain: bool = False) -> str | None:
+    """The traceback from the first frame of user code on, without the engine's own frames.
+
+    None when no frame is user code. With `chain`, the causes before it, as Python prints them.
+    """
+    shown = traceback.TracebackException.from_exception(error, compact=True)
+    if not _keep_user_frames(shown):
         return None
-    lines = ["Traceback (most recent call last):\n", *traceback.format_list(shown)]
-    lines += traceback.format_exception_only(type(error), error)
-    return "".join(lines)
+    text = "".join(shown.format(chain=chain))
+    return _MARKED_CLASS.sub(r"\1\2", _public_text(error, text))
 
 
-_HERE = __file__.rsplit("bindings", 1)[0]
-_OURS = (f"{_HERE}bindings", f"{_HERE}emulator")
+#: A class of user code as Python starts the last line of a traceback: `shop@3.orders.OutOfStock: ...`
+_MARKED_CLASS = re.compile(r"^([ |+-]*\w+)@\d+(\.\w)", re.MULTILINE)
+
+
+def _keep_user_frames(shown: traceback.TracebackException) -> bool:
+    """Takes our frames out, also of the causes; whether any frame is left in the error's own stack."""
+    frames = [frame for frame in shown.stack if not _is_ours(frame.filename)]
+    shown.stack[:] = frames
+    for other in (shown.__cause__, shown.__context__, *(shown.exceptions or ())):
+        if other is not None:
+            _keep_user_frames(other)
+    return bool(frames)
+
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_OURS = (os.path.join(_HERE, "bindings", ""), os.path.join(_HERE, "emulator", ""), "<frozen importlib")
 
 
 def _is_ours(filename: str) -> bool:
-    return filename.startswith(_OURS) or filename.startswith("<frozen importlib")
+    return filename.startswith(_OURS)
 
 
 def without_engine_frames(error: BaseException) -> TracebackType | None:

@@ -1,0 +1,71 @@
+"""The types that stand for what Python lacks when values cross: texts of the codec, objects, Maps and null."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+#: A value of user code: anything, until `encode` has looked at it.
+Value: TypeAlias = Any
+
+#: Integers from here on are BigInts.
+SAFE_INTEGER: Final = 2**53
+
+
+class Encoded(str):
+    """The text of one value, as `encode` writes it."""
+
+    __slots__ = ()
+
+    def size(self) -> int:
+        """Bytes, as limits count them."""
+        return len(self) if self.isascii() else len(self.encode())
+
+
+UNDEFINED_TEXT = Encoded('{"$":"undefined"}')
+NULL_TEXT = Encoded("null")
+EMPTY_OBJECT_TEXT = Encoded("{}")
+TRUE_TEXT = Encoded("true")
+FALSE_TEXT = Encoded("false")
+
+
+class JsDict(dict[str, Value]):
+    """A dict whose keys can also be read and written as attributes; dict's own methods win."""
+
+    __slots__ = ()
+
+    def __getattr__(self, key: str) -> Value:
+        try:
+            return self[key]
+        except KeyError:
+            raise AttributeError(key) from None
+
+    def __setattr__(self, key: str, value: Value) -> None:
+        self[key] = value
+
+    def to_py(self, **_: object) -> JsDict:
+        """Pyodide's conversion; the value is Python already."""
+        return self
+
+
+class JsMap(dict[Value, Value]):
+    """A dict that crosses as a JavaScript Map: what `to_js` makes of a dict without a `dict_converter`."""
+
+    __slots__ = ()
+
+    def to_py(self, **_: object) -> JsMap:
+        return self
+
+
+class JsNull:
+    """JavaScript's null, where Python's None would be undefined. There is one: `jsnull`."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "jsnull"
+
+
+jsnull: Final = JsNull()
