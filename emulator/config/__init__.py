@@ -16,6 +16,10 @@ from emulator.config.problems import Problem as Problem
 from emulator.config.problems import class_not_exported as class_not_exported
 from emulator.config.problems import near_matches as near_matches
 from emulator.config.problems import not_a_workflow as not_a_workflow
+from emulator.config.project import Opened as Opened
 from emulator.config.project import Project as Project
 from emulator.config.project import load_project as load_project
+from emulator.config.project import open_project as open_project
 from emulator.config.project import read_project as read_project
+from emulator.config.settings import CompatSwitches as CompatSwitches
+from emulator.config.settings import Settings as Settings

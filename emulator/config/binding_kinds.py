@@ -6,8 +6,7 @@ Only the shape is checked, so that nothing behind can stumble over it; wrangler 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from emulator.config.checks import Entry, check_array, check_object, is_object
 from emulator.config.problems import Problems, shown
@@ -15,8 +14,7 @@ from emulator.config.problems import Problems, shown
 Shape = Literal["list", "object", "bindings", "queues"]
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """`label` is wrangler's name for the kind. `name_key` is the key of an entry that holds the binding's name.
 
     Shapes: a list of entries, one object, an object with a list `bindings`, and the one of queues.

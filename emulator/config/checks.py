@@ -63,5 +63,7 @@ def warn_unexpected(
     unexpected = [name for name in names if name not in expected]
     if unexpected:
         quoted = ",".join(f'"{name}"' for name in unexpected)
-        hints = filter(None, (did_you_mean(name, similar, likeness=0.75) for name in unexpected[:3])) if similar else ()
+        hints = (
+            filter(None, (did_you_mean(name, similar, likeness=0.75) for name in unexpected[:3])) if similar else ()
+        )
         problems.warn(f"Unexpected fields found in {field} field: {quoted}", " ".join(hints))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from emulator.config.flag_table import NEWEST_DATE, ROWS
 from emulator.config.problems import Problems, did_you_mean, shown
@@ -15,8 +14,7 @@ _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DASHES: Final = re.compile("[\u2013\u2014]")
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(NamedTuple):
     """A row of the table. `default_from` is the date from which the flag is on without being named.
 
     From `implied_from` on, any flag of `implied_by` that is on switches this one on too.
@@ -29,43 +27,36 @@ class Flag:
     implied_by: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class CompatFlags:
-    """The flags in force. `flag in flags` answers for any; the properties are those that Stepwell itself obeys."""
-
-    date: str = NEWEST_DATE
-    enabled: frozenset[str] = frozenset()
-
-    def __contains__(self, flag: object) -> bool:
-        return flag in self.enabled
+class CompatFlags(frozenset[str]):
+    """The names of the flags in force. The properties are those that Stepwell itself obeys."""
 
     @property
     def python_workers(self) -> bool:
-        return "python_workers" in self.enabled
+        return "python_workers" in self
 
     @property
     def python_workflows(self) -> bool:
-        return "python_workflows" in self.enabled
+        return "python_workflows" in self
 
     @property
     def python_workflows_implicit_dependencies(self) -> bool:
         """Parameters of a step name the steps it depends on; `depends` is gone."""
-        return "python_workflows_implicit_dependencies" in self.enabled
+        return "python_workflows_implicit_dependencies" in self
 
     @property
     def python_no_global_handlers(self) -> bool:
         """Module-level handlers such as `on_fetch` are ignored."""
-        return "python_no_global_handlers" in self.enabled
+        return "python_no_global_handlers" in self
 
     @property
     def python_request_headers_preserve_commas(self) -> bool:
         """Headers that come twice are joined by a comma."""
-        return "python_request_headers_preserve_commas" in self.enabled
+        return "python_request_headers_preserve_commas" in self
 
     @property
     def workflows_preserve_non_retryable_error_message(self) -> bool:
         """`run` catches a NonRetryableError with the name and message it was thrown with."""
-        return "workflows_preserve_non_retryable_error_message" in self.enabled
+        return "workflows_preserve_non_retryable_error_message" in self
 
 
 @lru_cache(maxsize=1)
@@ -96,7 +87,7 @@ def resolve_flags(date: str | None, flags: Iterable[str]) -> CompatFlags:
     # One flag may imply a second that implies a third, in any order of rows.
     while added := [flag.name for flag in implied if _implied(flag, enabled, named)]:
         enabled.update(added)
-    return CompatFlags(date, frozenset(enabled))
+    return CompatFlags(enabled)
 
 
 def _on(flag: Flag, date: str, named: frozenset[str]) -> bool:

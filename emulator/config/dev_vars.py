@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from emulator.config import dotenv
 from emulator.config.model import WorkerConfig
 from emulator.config.problems import ConfigError, Problem, Problems, failure, shown
 from emulator.config.reading import read_bytes
@@ -17,8 +15,7 @@ INCLUDE_PROCESS_ENV: Final = "CLOUDFLARE_INCLUDE_PROCESS_ENV"
 LOAD_FROM_DOT_ENV: Final = "CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV"
 
 
-@dataclass(frozen=True)
-class DevVars:
+class DevVars(NamedTuple):
     """What `env` holds of variables. `secrets` names those whose values come from outside the configuration: never
     show them. `notices` are the lines that say where they came from, wrangler's words."""
 
@@ -63,6 +60,8 @@ def _load_dev_vars_file(
     path = next((path for name in names if os.path.isfile(path := folder / name)), None)
     if path is None:
         return None
+    from emulator.config import dotenv  # most projects in version control have no such file
+
     notices.append(f"Using secrets defined in {path.name}")
     return dotenv.parse(_text(path, problems))
 
@@ -70,11 +69,15 @@ def _load_dev_vars_file(
 def _load_dot_env_files(
     paths: Sequence[Path], folder: Path, environ: Mapping[str, str], notices: list[str], problems: Problems
 ) -> dict[str, str]:
+    present = [path for path in paths if os.path.isfile(path)]  # a virtual environment may be a folder of that name
+    if not present:
+        return dict(environ)
+    from emulator.config import dotenv
+
     merged: dict[str, str] = {}
-    for path in paths:
-        if os.path.isfile(path):  # a virtual environment may be a folder of that name
-            merged.update(dotenv.parse(_text(path, problems)))
-            notices.append(f"Using secrets defined in {os.path.relpath(path, folder)}")
+    for path in present:
+        merged.update(dotenv.parse(_text(path, problems)))
+        notices.append(f"Using secrets defined in {os.path.relpath(path, folder)}")
     try:
         return {**environ, **dotenv.expand(merged, environ)}
     except dotenv.ExpansionError as error:

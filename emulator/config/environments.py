@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from emulator.config.binding_kinds import BY_KEY, binding_names
 from emulator.config.checks import Entry, check_object, is_object
@@ -23,8 +22,7 @@ TOP_LEVEL_ONLY: Final = frozenset(
 _ADVICE: Final = "This is not what you probably want, since"
 
 
-@dataclass(frozen=True)
-class Selected:
+class Selected(NamedTuple):
     """What counts after the choice. `raw` is the effective configuration, `name` that of the environment, if any.
 
     `own` is what the environment itself says, None where the top level is used as it is.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from emulator.config.problems import ConfigError, failure
 from emulator.config.reading import parse_jsonc, read_text
@@ -16,8 +15,7 @@ NAMES: Final = ("wrangler.json", "wrangler.jsonc", "wrangler.toml")
 REDIRECT: Final = os.path.join(".wrangler", "deploy", "config.json")
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """The file to read, and the one that the user wrote; they differ when a build tool redirects."""
 
     path: Path

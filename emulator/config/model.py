@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal, NamedTuple
 
 from emulator.config.compatibility import CompatFlags
 
@@ -35,8 +35,7 @@ class WorkflowConfig:
     jurisdiction: Jurisdiction | None = None
 
 
-@dataclass(frozen=True)
-class ServiceConfig:
+class ServiceConfig(NamedTuple):
     """A service binding: `entrypoint` is the named class, None for the default one."""
 
     binding: str
@@ -44,8 +43,7 @@ class ServiceConfig:
     entrypoint: str | None = None
 
 
-@dataclass(frozen=True)
-class DevConfig:
+class DevConfig(NamedTuple):
     """`dev` of the file; None where it is silent. These rank below Stepwell's own settings."""
 
     ip: str | None = None
@@ -53,6 +51,9 @@ class DevConfig:
     inspector_port: int | None = None
     inspector_ip: str | None = None
     host: str | None = None
+
+
+NO_DEV: Final = DevConfig()
 
 
 @dataclass(frozen=True)
@@ -78,5 +79,5 @@ class WorkerConfig:
     vars: Mapping[str, Raw] = field(default_factory=dict)
     required_secrets: tuple[str, ...] | None = None
     bindings: Mapping[str, Raw] = field(default_factory=dict)
-    dev: DevConfig = DevConfig()
+    dev: DevConfig = NO_DEV
     raw: Mapping[str, Raw] = field(default_factory=dict)

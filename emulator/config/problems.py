@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 _SHOWN_LENGTH: Final = 2_000
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """One error or warning. `section` names the environment it belongs to, "" for the top level."""
 
     text: str
@@ -41,13 +39,13 @@ class ConfigError(Exception):
         super().__init__(render(heading, self.errors))
 
 
-@dataclass(frozen=True)
 class Problems:
     """Collects errors and warnings. `within` gives a view that files them under an environment."""
 
-    errors: list[Problem] = field(default_factory=list)
-    warnings: list[Problem] = field(default_factory=list)
-    section: str = ""
+    def __init__(self, of: Problems | None = None, section: str = "") -> None:
+        self.errors: list[Problem] = of.errors if of else []
+        self.warnings: list[Problem] = of.warnings if of else []
+        self.section = section
 
     def error(self, text: str, hint: str = "") -> None:
         self.errors.append(Problem(text, hint, self.section))
@@ -56,7 +54,7 @@ class Problems:
         self.warnings.append(Problem(text, hint, self.section))
 
     def within(self, section: str) -> Problems:
-        return Problems(self.errors, self.warnings, section)
+        return Problems(self, section)
 
     def raise_errors(self, heading: str) -> None:
         """Raises `ConfigError` with everything that was found, if there was an error."""

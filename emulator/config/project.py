@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple, cast
 
 from emulator.config.dev_vars import DevVars, load_dev_vars
 from emulator.config.environments import requested_environment, select_environment, select_redirected
@@ -13,11 +14,20 @@ from emulator.config.keys import check_file
 from emulator.config.model import WorkerConfig
 from emulator.config.problems import Problem, Problems, heading_of, render
 from emulator.config.reading import read_config
+from emulator.config.settings import (
+    SETTINGS_HEADING,
+    Settings,
+    dev_layer,
+    file_layer,
+    flag_layer,
+    lookup,
+    resolve_settings,
+    variable_layer,
+)
 from emulator.config.wrangler import read_worker
 
 
-@dataclass(frozen=True)
-class Project:
+class Project(NamedTuple):
     """A Worker's project as it was read. `folder` is that of the user's own file, where the state folder goes."""
 
     config: WorkerConfig
@@ -78,3 +88,34 @@ def read_project(
     assert config is not None, "read_worker reports a problem when it has no record"
     dev_vars = load_dev_vars(config, environ, problems, env_files=env_files)
     return Project(config, found, dev_vars, tuple(problems.warnings))
+
+
+class Opened(NamedTuple):
+    """A project together with the settings to run it with."""
+
+    settings: Settings
+    project: Project
+
+
+def open_project(
+    start: Path,
+    flags: Mapping[str, object] | None = None,
+    *,
+    env_files: Sequence[Path] = (),
+    environ: Mapping[str, str],
+) -> Opened:
+    """The project that `start` lies in and the settings in force: what `stepwell dev` needs to begin.
+
+    `flags` are the options of the command line by the names of `setting_table.TABLE`, None where not given; `compat`
+    and `limits` take NAME=VALUE texts or mappings. Raises `ConfigError`; nothing is written.
+    """
+    problems = Problems()
+    outer = (flag_layer(flags or {}, problems), variable_layer(environ))
+    found = find_config(start, cast("Path | None", lookup("config", outer, problems)))
+    layers = (*outer, file_layer(found.folder, problems))
+    env_name = cast("str | None", lookup("env", layers, problems))
+    problems.raise_errors(SETTINGS_HEADING)
+    project = read_project(found, env_name=env_name, env_files=env_files, environ=environ)
+    dev = dev_layer(project.config.dev, found.path.name)
+    settings = resolve_settings(found.folder, found.path, (*layers, dev), problems)
+    return Opened(replace(settings, env=project.config.environment), project)

@@ -57,7 +57,7 @@ def read_worker(selected: Selected, folder: Path, problems: Problems) -> WorkerC
         main=Path(os.path.normpath(folder / str(raw["main"]))),
         language=language,
         folder=folder,
-        compatibility_date=compat.date,
+        compatibility_date=date or NEWEST_DATE,
         compatibility_flags=flags,
         compat=compat,
         environment=selected.name,

@@ -1,0 +1,203 @@
+"""Stepwell's own settings: one table that the command line's help, the documentation and the checks read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple
+
+from emulator.config.checks import whole_number
+
+Kind = Literal["text", "path", "port", "switch", "choice", "milliseconds", "values"]
+
+_ON: Final = frozenset({"on", "true", "yes", "1"})
+_OFF: Final = frozenset({"off", "false", "no", "0"})
+
+
+class InvalidSetting(ValueError):
+    """A value that a setting does not take; the message says what it does take."""
+
+
+class Setting(NamedTuple):
+    """A row. `help` is one sentence. `in_file` is False for what must be known before any file is read."""
+
+    name: str
+    kind: Kind
+    default: object
+    help: str
+    choices: tuple[str, ...] = ()
+    in_file: bool = True
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return "STEPWELL_" + self.name.replace(".", "_").upper()
+
+    @property
+    def flag(self) -> str:
+        """The option of `stepwell dev` that sets it."""
+        group, _, switch = self.name.rpartition(".")
+        return f"--{group} {switch}=VALUE" if group else "--" + self.name.replace("_", "-")
+
+
+TABLE: Final = (
+    Setting("config", "path", None, "The configuration file, instead of looking for one.", in_file=False),
+    Setting("env", "text", None, "The environment of the configuration file (else CLOUDFLARE_ENV)."),
+    Setting("host", "text", "127.0.0.1", "The address to listen on; any but a loopback address needs a token."),
+    Setting("port", "port", 8787, "The port to listen on; 0 takes a free one."),
+    Setting("persist_to", "path", None, "The folder for the state; .stepwell in the project if not given."),
+    Setting("token", "text", None, "The token that requests to the dashboard and the APIs must carry."),
+    Setting("reload", "switch", True, "Load the Worker again when its files change."),
+    Setting(
+        "replay",
+        "choice",
+        "auto",
+        "When waiting runs are replayed: as needed, or at every wait.",
+        ("auto", "always"),
+    ),
+    Setting("runtime", "choice", "auto", "What runs JavaScript.", ("auto", "workerd", "wrangler")),
+    Setting(
+        "synchronous",
+        "choice",
+        "normal",
+        "What stored state survives: a crash of the process (normal) or of the machine too (full).",
+        ("normal", "full"),
+    ),
+    Setting("limits_profile", "choice", "paid", "The plan whose limits hold.", ("paid", "free", "off")),
+    Setting("limits", "values", {}, "Single limits that differ from the profile, as NAME=VALUE."),
+    Setting("enforce_retention", "switch", False, "Remove finished instances when their retention is over."),
+    Setting(
+        "compat.default_retry_delay",
+        "milliseconds",
+        10_000,
+        "The delay of steps that set none; wrangler dev: 1000.",
+    ),
+    Setting("compat.waiting_status", "switch", True, "Sleeping instances are waiting; wrangler dev: running."),
+    Setting(
+        "compat.dynamic_delay_backoff",
+        "switch",
+        False,
+        "Multiply what a delay function gives, as wrangler dev does.",
+    ),
+    Setting(
+        "compat.preserve_non_retryable",
+        "choice",
+        "auto",
+        "Whether run() catches a NonRetryableError with its own name and message: by date, always or never.",
+        ("auto", "on", "off"),
+    ),
+    Setting(
+        "compat.resume_requires_paused",
+        "switch",
+        True,
+        "resume() of what is not paused throws; wrangler dev: ignored.",
+    ),
+    Setting(
+        "compat.enforce_documented_limits", "switch", True, "Enforce limits that only the documentation states."
+    ),
+    Setting("compat.reject_cycles", "switch", False, "Refuse values with cycles, as the documentation says."),
+    Setting(
+        "compat.terminated_retention",
+        "choice",
+        "success",
+        "Which retention holds for terminated instances; the documentation also says error.",
+        ("success", "error"),
+    ),
+    Setting(
+        "compat.status_hides_rolling_back",
+        "switch",
+        False,
+        "status() says running during rollbacks, as documented.",
+    ),
+    Setting(
+        "compat.status_rollback_field",
+        "choice",
+        "rest",
+        "Where the rollback field of a status shows: the REST API, or also the binding, as documented.",
+        ("rest", "both"),
+    ),
+    Setting(
+        "compat.local_dev_step_outputs", "switch", False, "status() carries the step outputs, as in wrangler dev."
+    ),
+    Setting("compat.duration_grammar", "choice", "workerd", "How durations are read.", ("workerd", "lenient")),
+    Setting("compat.hashed_schedule_ids", "switch", False, "Instances of schedules are called cf_ and a hash."),
+)
+BY_NAME: Final = {setting.name: setting for setting in TABLE}
+
+
+def read_value(setting: Setting, value: object) -> object:
+    """The value of a setting from its text (flag, environment variable) or from what a TOML file holds.
+
+    Raises `InvalidSetting`. Paths stay texts here: whoever knows what they are relative to makes them paths.
+    """
+    match setting.kind:
+        case "text" | "path":
+            return _text(str(value) if setting.kind == "path" else value, optional=setting.default is None)
+        case "switch":
+            return _switch(value)
+        case "choice":
+            return _choice(value, setting.choices)
+        case "port":
+            return _number(value, "a port number from 0 to 65535", most=65_535)
+        case "milliseconds":
+            return _number(value, "a whole number of milliseconds, 0 or more")
+        case "values":
+            return _values(value)
+
+
+def _text(value: object, *, optional: bool) -> str:
+    """A text; an empty one only where the setting may be left out (`--env ""` means no environment)."""
+    if not isinstance(value, str) or "\0" in value or not (value or optional):
+        raise InvalidSetting("a text")
+    return value
+
+
+def _switch(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).lower()
+    if text not in _ON | _OFF:
+        raise InvalidSetting("on or off")
+    return text in _ON
+
+
+def _choice(value: object, choices: tuple[str, ...]) -> str:
+    # TOML has no quotes round true and false, and people write them where on and off are the choices.
+    text = {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+    if not isinstance(text, str) or text not in choices:
+        raise InvalidSetting(f"{', '.join(choices[:-1])} or {choices[-1]}")
+    return text
+
+
+def _number(value: object, expected: str, *, most: int = 2**53) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
+        value = int(value)
+    number = whole_number(value)
+    if number is None or not 0 <= number <= most:
+        raise InvalidSetting(expected)
+    return number
+
+
+def _values(value: object) -> Mapping[str, object]:
+    """`name=value,name=value`, a list of such texts, or a table."""
+    if isinstance(value, Mapping):
+        return {str(name).replace("-", "_"): _limit(item) for name, item in value.items()}
+    texts = (
+        value.split(",") if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else [None]
+    )
+    pairs: dict[str, object] = {}
+    for text in texts:
+        name, equals, item = text.partition("=") if isinstance(text, str) else ("", "", "")
+        if not equals or not name.strip():
+            raise InvalidSetting("NAME=VALUE, more of them separated by commas")
+        pairs[name.strip().replace("-", "_")] = _limit(item.strip())
+    return pairs
+
+
+def _limit(value: object) -> object:
+    """A number where the text is one, None where it says "no limit"; `emulator.limits` judges the rest."""
+    if isinstance(value, str):
+        if value.isascii() and value.isdecimal() and len(value) < 20:
+            return int(value)
+        if value.lower() in ("none", "off", "unlimited"):
+            return None
+    return value

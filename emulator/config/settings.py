@@ -1,0 +1,190 @@
+"""What `stepwell dev` runs with: each setting from the first place that has it.
+
+Flag, then environment variable (STEPWELL_*), then `stepwell.toml` beside the wrangler file or `[tool.stepwell]` in
+the project's pyproject.toml, then `dev` of the wrangler file (host and port), then the default.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, cast
+
+from emulator.config.model import DevConfig
+from emulator.config.problems import Problems, did_you_mean, shown
+from emulator.config.reading import parse_toml, read_text
+from emulator.config.setting_table import BY_NAME, TABLE, InvalidSetting, Setting, read_value
+
+STATE_FOLDER: Final = ".stepwell"
+SETTINGS_HEADING: Final = "The settings of Stepwell cannot be used:"
+
+
+class CompatSwitches(NamedTuple):
+    """Where Cloudflare's own engines or documents disagree. `setting_table.TABLE` explains each."""
+
+    default_retry_delay: int = 10_000
+    waiting_status: bool = True
+    dynamic_delay_backoff: bool = False
+    preserve_non_retryable: Literal["auto", "on", "off"] = "auto"
+    resume_requires_paused: bool = True
+    enforce_documented_limits: bool = True
+    reject_cycles: bool = False
+    terminated_retention: Literal["success", "error"] = "success"
+    status_hides_rolling_back: bool = False
+    status_rollback_field: Literal["rest", "both"] = "rest"
+    local_dev_step_outputs: bool = False
+    duration_grammar: Literal["workerd", "lenient"] = "workerd"
+    hashed_schedule_ids: bool = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings in force. `limits` are overrides by name, checked against `emulator.limits`."""
+
+    project: Path
+    config_file: Path
+    persist_to: Path
+    host: str = "127.0.0.1"
+    port: int = 8787
+    env: str | None = None
+    token: str | None = field(default=None, repr=False)
+    reload: bool = True
+    replay: Literal["auto", "always"] = "auto"
+    runtime: Literal["auto", "workerd", "wrangler"] = "auto"
+    synchronous: Literal["normal", "full"] = "normal"
+    limits_profile: Literal["paid", "free", "off"] = "paid"
+    limits: Mapping[str, object] = field(default_factory=dict)
+    enforce_retention: bool = False
+    compat: CompatSwitches = CompatSwitches()  # noqa: RUF009 - a tuple, made once
+
+
+class Layer(NamedTuple):
+    """One place that settings come from. `label` says what a setting is called there, for messages.
+
+    `folder` is what relative paths count from; None is the current folder.
+    """
+
+    label: Callable[[Setting], str]
+    values: Mapping[str, object]
+    folder: Path | None = None
+
+
+def flag_layer(flags: Mapping[str, object], problems: Problems) -> Layer:
+    """Options of the command line by setting name, None where not given; `compat` holds NAME=VALUE texts."""
+    given = {name.replace("-", "_"): value for name, value in flags.items() if value not in (None, ())}
+    return Layer(lambda setting: setting.flag, _flat(given, "the command line", problems))
+
+
+def variable_layer(environ: Mapping[str, str]) -> Layer:
+    """The STEPWELL_* variables; empty ones count as not set."""
+    values = {setting.name: environ[setting.variable] for setting in TABLE if environ.get(setting.variable)}
+    return Layer(lambda setting: setting.variable, values)
+
+
+def file_layer(folder: Path, problems: Problems) -> Layer:
+    """`stepwell.toml`, else `[tool.stepwell]` of pyproject.toml, in the folder of the wrangler file."""
+    path, prefix, values = folder / "stepwell.toml", "", {}
+    if os.path.isfile(path):
+        values = parse_toml(path, read_text(path))
+    elif os.path.isfile(folder / "pyproject.toml"):
+        path, prefix = folder / "pyproject.toml", "tool.stepwell."
+        values = _tool_section(path, problems)
+    named = {name.replace("-", "_"): value for name, value in values.items()}
+    flat = _flat(named, f"{prefix and '[tool.stepwell] of '}{path.name}", problems)
+    for name in [name for name in flat if not BY_NAME[name].in_file]:
+        problems.error(f'"{name}" in {path.name} comes too late: give it as {BY_NAME[name].flag}.')
+        del flat[name]
+    return Layer(lambda setting: f"{prefix}{setting.name} in {path.name}", flat, folder)
+
+
+def _tool_section(path: Path, problems: Problems) -> dict[str, object]:
+    text = read_text(path)
+    if "stepwell" not in text:  # reading TOML costs more than all the rest of the start
+        return {}
+    tool = parse_toml(path, text).get("tool")
+    section = tool.get("stepwell", {}) if isinstance(tool, dict) else {}
+    if isinstance(section, dict):
+        return section
+    problems.error(f"tool.stepwell in {path.name} is {shown(section)}; expected a table.")
+    return {}
+
+
+def dev_layer(dev: DevConfig, file_name: str) -> Layer:
+    """`dev.ip` and `dev.port` of the wrangler file."""
+    names = {"host": "ip", "port": "port"}
+    values = {name: getattr(dev, key) for name, key in names.items() if getattr(dev, key) is not None}
+    return Layer(lambda setting: f"dev.{names[setting.name]} in {file_name}", values)
+
+
+def _flat(values: Mapping[str, object], where: str, problems: Problems) -> dict[str, object]:
+    """The values under the names of the table; reports names that are not in it."""
+    flat: dict[str, object] = {}
+    for name, value in values.items():
+        if name == "compat":
+            flat |= {f"compat.{key}": item for key, item in _compat(value, where, problems).items()}
+        else:
+            flat[name] = value
+    for name in [name for name in flat if name not in BY_NAME]:
+        problems.error(f'There is no setting "{name}" (in {where}).', did_you_mean(name, BY_NAME))
+        del flat[name]
+    return flat
+
+
+def _compat(value: object, where: str, problems: Problems) -> Mapping[str, object]:
+    if isinstance(value, str):
+        value = [value]
+    if isinstance(value, list | tuple) and all(isinstance(item, str) and "=" in item for item in value):
+        value = dict(item.split("=", 1) for item in value)
+    if not isinstance(value, Mapping):
+        problems.error(f'"compat" in {where} is {shown(value)}; expected switches as NAME=VALUE.')
+        return {}
+    return {str(name).strip().replace("-", "_"): item for name, item in value.items()}
+
+
+def lookup(name: str, layers: tuple[Layer, ...], problems: Problems) -> object:
+    """The value of one setting from the first layer that has it; reports one that will not do."""
+    setting = BY_NAME[name]
+    for layer in layers:
+        if name in layer.values:
+            try:
+                value = read_value(setting, layer.values[name])
+            except InvalidSetting as error:
+                problems.error(f"{layer.label(setting)} is {_shown(setting, layer)}; expected {error}.")
+                return setting.default
+            return Path(os.path.abspath((layer.folder or Path()) / str(value))) if setting.kind == "path" else value
+    return setting.default
+
+
+def _shown(setting: Setting, layer: Layer) -> str:
+    return "not usable" if setting.name == "token" else shown(layer.values[setting.name])
+
+
+def resolve_settings(project: Path, config_file: Path, layers: tuple[Layer, ...], problems: Problems) -> Settings:
+    """All settings from their layers, the weightiest first. Raises `ConfigError` with all that will not do."""
+    values = {setting.name: lookup(setting.name, layers, problems) for setting in TABLE}
+    compat = {name.removeprefix("compat."): values[name] for name in values if name.startswith("compat.")}
+    plain = {
+        name: value for name, value in values.items() if "." not in name and name not in ("config", "persist_to")
+    }
+    settings = Settings(
+        project=project,
+        config_file=config_file,
+        persist_to=cast("Path | None", values["persist_to"]) or project / STATE_FOLDER,
+        compat=CompatSwitches(**cast("dict[str, bool]", compat)),  # type: ignore[arg-type]
+        **cast("dict[str, str]", plain),  # type: ignore[arg-type]
+    )
+    _check_limits(settings, problems)
+    problems.raise_errors(SETTINGS_HEADING)
+    return settings
+
+
+def _check_limits(settings: Settings, problems: Problems) -> None:
+    if settings.limits:
+        from emulator.limits import InvalidLimit, Limits
+
+        try:
+            Limits.profile(settings.limits_profile).with_overrides(settings.limits)
+        except InvalidLimit as error:
+            problems.error(str(error))
