@@ -84,11 +84,17 @@ def run_contract(options: ContractOptions, console: Console) -> int:
 
 def choose_cases(options: ContractOptions) -> list[Case]:
     """The cases that the options name. Raises `CasesError` when they leave none."""
-    loaded = load_cases(options.cases or [default_suite() / "cases"])
+    loaded = load_cases(options.cases or _default_folders(options.target))
     chosen = [case for case in loaded if options.selection.takes(case)]
     if not chosen:
         raise CasesError(f"None of the {len(loaded)} cases is left by --only and --skip-tag.")
     return chosen
+
+
+def _default_folders(target: str) -> list[Path]:
+    """The recorded cases, and for our own engine those that follow the documentation where the two part."""
+    suite = default_suite()
+    return [suite / "cases", suite / "documented"] if target in ("python", "javascript") else [suite / "cases"]
 
 
 async def _run(cases: list[Case], options: ContractOptions, console: Console) -> Report:

@@ -48,10 +48,13 @@ class Case:
     doubt: str | None = None
     expect: Mapping[str, Value] = field(default_factory=dict)
     miniflare: Mapping[str, Value] = field(default_factory=dict)
+    #: The file that it came from, within the suite.
+    file: str = ""
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Case:
+    def from_json(data: Mapping[str, Any], file: str = "") -> Case:
         return Case(
+            file=file,
             id=data["id"],
             area=data["area"],
             title=data["title"],
@@ -112,7 +115,7 @@ def _files(path: Path) -> list[Path]:
 def _cases_of(file: Path) -> list[Case]:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
-        return [Case.from_json(data) for data in document["cases"]]
+        return [Case.from_json(data, f"{file.parent.name}/{file.name}") for data in document["cases"]]
     except (ValueError, KeyError, TypeError) as error:
         raise CasesError(
             f"{file} is no file of contract cases ({type(error).__name__}: {error}); expected "

@@ -54,7 +54,7 @@ _PAGES: Mapping[str, str] = {
 
 def written_at(case: Case) -> str:
     """Where the rule that a case tests is written."""
-    return f'case "{case.id}" in cases/{case.area}.json; {_DOCS}{_PAGES.get(case.area, "")}'
+    return f'case "{case.id}" in {case.file}; {_DOCS}{_PAGES.get(case.area, "")}'
 
 
 @dataclass(frozen=True, slots=True)
