@@ -122,9 +122,10 @@ def binding_names(kind: Kind, value: object) -> list[str]:
 
 def names_by_kind(raw: Entry) -> Iterator[tuple[str, list[str]]]:
     """(what a message calls the kind, the names) of everything that ends up in `env`."""
+    variables, secrets = raw.get("vars"), raw.get("secrets")
     for kind in KINDS:
         yield kind.label, binding_names(kind, raw.get(kind.key))
-    variables, secrets = raw.get("vars"), raw.get("secrets")
-    yield "Environment Variable", list(variables) if is_object(variables) else []
+        if kind.key == "unsafe":  # their place in wrangler's messages
+            yield "Environment Variable", list(variables) if is_object(variables) else []
     required = secrets.get("required") if is_object(secrets) else None
     yield "Secret", [name for name in required if isinstance(name, str)] if isinstance(required, list) else []

@@ -145,7 +145,7 @@ def _warn_of_missing_bindings(key: str, top: object, own: object, env_name: str,
             f'The following bindings are at the top level, but not on "env.{env_name}".\n{advice}\n'
             f'Please add a binding for each to "env.{env_name}.{key}.bindings":\n{names}'
         )
-    elif kind.shape == "list":
+    elif kind.shape == "list" and isinstance(own, list):
         for name in missing:
             problems.warn(
                 f'There is a {key} binding with name "{name}" at the top level, but not on "env.{env_name}".\n'

@@ -45,7 +45,7 @@ def parse(text: str) -> object:
     """The value that a JSONC text holds; of names given twice the last one wins. Raises `JsoncError`."""
     plain = _LAST_COMMA.sub(_blank_comma, _COMMENT.sub(_blank_comment, text))
     try:
-        return json.loads(plain, parse_constant=_refuse_constant)
+        return json.loads(plain, parse_constant=_refuse_constant, parse_float=_number)
     except json.JSONDecodeError as error:
         raise _as_jsonc(error) from None
     except RecursionError:
@@ -64,6 +64,12 @@ class _ConstantError(Exception):
 
 def _refuse_constant(name: str) -> NoReturn:
     raise _ConstantError(name)
+
+
+def _number(text: str) -> float | int:
+    # To JavaScript 3.0 and 3 are one number, shown as 3.
+    number = float(text)
+    return int(number) if abs(number) < 2**53 and number.is_integer() else number
 
 
 def _blank_comment(match: re.Match[str]) -> str:

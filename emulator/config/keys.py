@@ -57,10 +57,8 @@ def check_file(raw: Entry, selected: Selected, problems: Problems) -> None:
     effective = selected.raw
     workflows = effective.get("workflows")
     entries = workflows if isinstance(workflows, list) else []
-    exports = workflow_exports(effective)
     script = effective.get("name")
-    check_exports_once(exports, problems)
-    check_list_against_exports(entries, exports, script, problems)
+    check_list_against_exports(entries, workflow_exports(effective), script, problems)
     check_foreign_settings(entries, script, problems)
     check_unique_bindings(effective, problems)
     for key, text in _REMOVED.items():
@@ -72,32 +70,30 @@ def check_file(raw: Entry, selected: Selected, problems: Problems) -> None:
 
 
 def _check_environment(raw: Entry, prefix: str, problems: Problems) -> None:
-    present = {key: value for key, value in raw.items() if value is not None}
-    if "compatibility_date" in present:
-        check_date(present["compatibility_date"], problems)
-    flags = present.get("compatibility_flags", [])
+    if "compatibility_date" in raw:
+        check_date(raw["compatibility_date"], problems)
+    flags = raw.get("compatibility_flags", [])
     if check_strings(flags, "compatibility_flags", problems):
         check_flags(cast("list[str]", flags), problems)
-    _check_name(present, problems)
-    if "main" in present:
-        check_string(present["main"], "main", problems)
-    _check_triggers(present.get("triggers", {}), problems)
-    _check_vars(present.get("vars", {}), f"{prefix}vars", problems)
-    _check_secrets(present.get("secrets", {}), f"{prefix}secrets", problems)
-    workflows = present.get("workflows", [])
+    _check_name(raw.get("name", ""), problems)
+    check_string(raw.get("main", ""), "main", problems)
+    _check_triggers(raw.get("triggers"), problems)
+    _check_vars(raw.get("vars", {}), f"{prefix}vars", problems)
+    _check_secrets(raw.get("secrets", {}), f"{prefix}secrets", problems)
+    workflows = raw.get("workflows", [])
     if check_array(workflows, f"{prefix}workflows", problems):
         for index, entry in enumerate(workflows):
             check_binding(entry, f"{prefix}workflows[{index}]", problems)
-        check_unique_names(workflows, present.get("name"), "workflows", problems)
-    _check_exports(present.get("exports", {}), problems)
-    check_bindings(present, prefix, problems)
-    _check_services(present.get("services"), f"{prefix}services", problems)
+        check_unique_names(workflows, raw.get("name"), "workflows", problems)
+    _check_exports(raw.get("exports"), problems)
+    check_exports_once(workflow_exports(raw), problems)
+    check_bindings(raw, prefix, problems)
+    _check_services(raw.get("services"), f"{prefix}services", problems)
     if prefix:
         warn_unexpected(raw, prefix.rstrip("."), ENVIRONMENT_KEYS, problems, similar=ENVIRONMENT_KEYS)
 
 
-def _check_name(raw: Entry, problems: Problems) -> None:
-    name = raw.get("name", "")
+def _check_name(name: object, problems: Problems) -> None:
     if name != "" and not (isinstance(name, str) and _NAME.fullmatch(name)):
         problems.error(
             'Expected "name" to be of type string, alphanumeric and lowercase with dashes only '
@@ -106,6 +102,8 @@ def _check_name(raw: Entry, problems: Problems) -> None:
 
 
 def _check_triggers(triggers: object, problems: Problems) -> None:
+    if triggers is None:
+        return
     if not is_object(triggers):
         problems.error(f'Expected "triggers" to be of type object but got {shown(triggers)}.')
         return
@@ -141,6 +139,8 @@ def _check_secrets(secrets: object, field: str, problems: Problems) -> None:
 
 
 def _check_exports(exports: object, problems: Problems) -> None:
+    if exports is None:
+        return
     if not is_object(exports):
         problems.error(
             f'The optional "exports" field should be an object keyed by class name, but got {shown(exports)}'
@@ -175,9 +175,13 @@ def _check_services(services: object, field: str, problems: Problems) -> None:
 def _check_dev(dev: object, problems: Problems) -> None:
     if not check_object(dev, "dev", problems):
         return
-    for key in ("ip", "inspector_ip", "host", "local_protocol"):
-        if key in dev:
-            check_string(dev[key], f"dev.{key}", problems)
+    for key in ("ip", "inspector_ip", "host"):
+        check_string(dev.get(key, ""), f"dev.{key}", problems)
+    for key in ("local_protocol", "upstream_protocol"):
+        value = dev.get(key, "http")
+        if check_string(value, f"dev.{key}", problems) and value not in ("http", "https"):
+            got = shown(value)
+            problems.error(f'Expected "dev.{key}" field to be one of ["http","https"] but got {got}.')
     for key in ("port", "inspector_port"):
         value = dev.get(key, 0)
         port = whole_number(value)

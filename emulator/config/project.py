@@ -15,7 +15,6 @@ from emulator.config.model import WorkerConfig
 from emulator.config.problems import Problem, Problems, heading_of, render
 from emulator.config.reading import read_config
 from emulator.config.settings import (
-    SETTINGS_HEADING,
     Settings,
     dev_layer,
     file_layer,
@@ -106,16 +105,16 @@ def open_project(
 ) -> Opened:
     """The project that `start` lies in and the settings in force: what `stepwell dev` needs to begin.
 
-    `flags` are the options of the command line by the names of `setting_table.TABLE`, None where not given; `compat`
-    and `limits` take NAME=VALUE texts or mappings. Raises `ConfigError`; nothing is written.
+    `flags` are the options of the command line by the names of `setting_table.TABLE`, None where not given;
+    `compat` and `limits` take NAME=VALUE texts or mappings. Raises `ConfigError`; nothing is written.
     """
     problems = Problems()
     outer = (flag_layer(flags or {}, problems), variable_layer(environ))
     found = find_config(start, cast("Path | None", lookup("config", outer, problems)))
     layers = (*outer, file_layer(found.folder, problems))
-    env_name = cast("str | None", lookup("env", layers, problems))
-    problems.raise_errors(SETTINGS_HEADING)
-    project = read_project(found, env_name=env_name, env_files=env_files, environ=environ)
+    settings = resolve_settings(found.folder, found.path, layers, problems)
+    project = read_project(found, env_name=settings.env, env_files=env_files, environ=environ)
+    # Only now is it known what the wrangler file says about host and port; they rank below our own settings.
     dev = dev_layer(project.config.dev, found.path.name)
     settings = resolve_settings(found.folder, found.path, (*layers, dev), problems)
     return Opened(replace(settings, env=project.config.environment), project)
