@@ -13,7 +13,7 @@ from bindings.times import ms_datetime
 
 _SCALARS = frozenset({int, str, bool, type(None)})
 
-_read_plain = json.JSONDecoder(object_hook=JsDict).raw_decode
+_scan = json.JSONDecoder(object_hook=JsDict).scan_once  # type: ignore[attr-defined]  # typeshed lacks it
 
 
 def decode(text: str) -> Value:
@@ -23,9 +23,12 @@ def decode(text: str) -> Value:
     """
     if '"$"' in text:
         return _decode_tagged(text)
-    value, end = _read_plain(text)
+    try:
+        value, end = _scan(text, 0)
+    except StopIteration:
+        raise ValueError(f"not a value: {text[:40]!r}") from None
     if end != len(text):
-        raise ValueError(f"text after the value: {text[end : end + 20]!r}")
+        raise ValueError(f"text after the value: {text[end : end + 40]!r}")
     return value
 
 

@@ -48,7 +48,7 @@ class JsDict(dict[str, Value]):
 
 
 class JsMap(dict[Value, Value]):
-    """A dict that crosses as a JavaScript Map: what `to_js` makes of a dict without a `dict_converter`."""
+    """A dict that crosses as a JavaScript Map, with Python's own keys."""
 
     __slots__ = ()
 

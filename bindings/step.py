@@ -1,0 +1,161 @@
+"""`step` in Python Workers: the decorator `do`, and the waits.
+
+Cloudflare's two modes are two classes. They differ in how a step finds what it depends on: by the names of its
+parameters (`ImplicitStep`, compatibility date 2026-02-25 and later) or by a list (`LegacyStep`, `depends=`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from bindings.errors import EngineError, WorkerError
+from bindings.ports import RollbackOptions, StepPort
+from bindings.step_config import rollback_options
+from bindings.step_errors import from_wait
+from bindings.step_function import CONTEXT, StepFunction
+from bindings.values import JsNull, Value, decode
+
+Decorator: TypeAlias = Callable[[Callable[..., Any]], StepFunction]
+_ABSENT: Final = object()
+
+
+class WorkflowStep:
+    """One pass's `step`. `do` is in the subclasses; `step_of` picks the one for the mode."""
+
+    __slots__ = ("_declared", "port")
+
+    def __init__(self, port: StepPort) -> None:
+        self.port = port
+        self._declared: dict[str, StepFunction] = {}
+
+    async def sleep(self, name: object, duration: object, /) -> None:
+        """Milliseconds, or a text such as "10 seconds"."""
+        try:
+            await self.port.sleep(name, _null_to_none(duration))
+        except (EngineError, WorkerError) as error:
+            raise from_wait(error) from None
+
+    async def sleep_until(self, name: object, timestamp: object) -> None:
+        """A `datetime` (naive: UTC), milliseconds since the epoch, or a date text."""
+        try:
+            await self.port.sleep_until(name, _null_to_none(timestamp))
+        except (EngineError, WorkerError) as error:
+            raise from_wait(error) from None
+
+    async def wait_for_event(self, name: object, event_type: object, /, timeout: object = "24 hours") -> Value:
+        """A dict of `type`, `payload` and `timestamp` (a datetime); raises when the timeout passes."""
+        options = {"type": _null_to_none(event_type)}
+        if timeout is not None:
+            options["timeout"] = _null_to_none(timeout)
+        try:
+            return decode(await self.port.wait_for_event(name, options))
+        except (EngineError, WorkerError) as error:
+            raise from_wait(error) from None
+
+    def _declare(self, declared: StepFunction, name: object) -> StepFunction:
+        if isinstance(name, str):
+            self._declared[name] = declared
+        return declared
+
+
+class ImplicitStep(WorkflowStep):
+    """`step` where parameters name the steps they depend on."""
+
+    __slots__ = ()
+
+    def do(
+        self,
+        name: object = None,
+        *,
+        concurrent: bool = False,
+        config: object = None,
+        rollback: object = _ABSENT,
+        rollback_config: object = _ABSENT,
+    ) -> Decorator:
+        """Makes a step of a function; awaiting a call of what it returns runs the step.
+
+        Each parameter of the function is `ctx` or the name of a step declared before. `rollback` and
+        `rollback_config` are an extension of ours: a handler, called with one dict of `ctx`, `error`, `output` and
+        `stepName`, and its config, as in the last argument of JavaScript's `step.do`.
+        """
+        _refuse_function(name)
+        undo = None if rollback is _ABSENT else _undo(rollback, rollback_config)
+
+        def decorate(func: Callable[..., Any]) -> StepFunction:
+            step_name = func.__name__ if name is None else name
+            return self._declare(StepFunction(self, step_name, func, None, concurrent, config, undo), step_name)
+
+        return decorate
+
+    def sources(self, parameters: tuple[str, ...], depends: Any) -> list[Any]:
+        return [self._source(parameter) for parameter in parameters]
+
+    def _source(self, parameter: str) -> Any:
+        if parameter in self._declared:
+            return self._declared[parameter]
+        if parameter == "ctx":
+            return CONTEXT
+        raise TypeError(f"Received unexpected parameter {parameter}")
+
+
+class LegacyStep(WorkflowStep):
+    """`step` where `depends=` lists the steps whose results fill the parameters, in order."""
+
+    __slots__ = ()
+
+    def do(
+        self,
+        name: object,
+        depends: Any = None,
+        concurrent: bool = False,
+        config: object = None,
+        *,
+        rollback: object = _ABSENT,
+        rollback_config: object = _ABSENT,
+    ) -> Decorator:
+        """As `ImplicitStep.do`, but the parameters other than `ctx` are filled from `depends`."""
+        _refuse_function(name)
+        undo = None if rollback is _ABSENT else _undo(rollback, rollback_config)
+
+        def decorate(func: Callable[..., Any]) -> StepFunction:
+            step_name = func.__name__ if name is None else name
+            return self._declare(StepFunction(self, step_name, func, depends, concurrent, config, undo), step_name)
+
+        return decorate
+
+    def sources(self, parameters: tuple[str, ...], depends: Any) -> list[Any]:
+        own = [parameter for parameter in parameters if parameter != "ctx"]
+        if depends is None and own:
+            raise TypeError(f"Step has {len(own)} non-ctx parameter(s) but no 'depends' list provided")
+        entries = depends or []
+        if len(entries) != len(own):
+            raise TypeError(
+                f"Step declares {len(own)} non-ctx parameter(s) but 'depends' has {len(entries)} item(s)"
+            )
+        for parameter, entry in zip(own, entries, strict=True):
+            if not isinstance(entry, StepFunction):
+                raise TypeError(
+                    f"'depends' entry for parameter '{parameter}' is not a function decorated with step.do"
+                )
+        filling = iter(entries)
+        return [CONTEXT if parameter == "ctx" else next(filling) for parameter in parameters]
+
+
+def step_of(port: StepPort, *, implicit: bool) -> ImplicitStep | LegacyStep:
+    return ImplicitStep(port) if implicit else LegacyStep(port)
+
+
+def _undo(rollback: object, config: object) -> RollbackOptions:
+    has_config = config is not _ABSENT
+    return rollback_options(rollback, config if has_config else None, has_config=has_config)
+
+
+def _refuse_function(name: object) -> None:
+    """`@step.do` without a call would make a step of nothing and never run the function."""
+    if type(name) is not str and callable(name):
+        raise TypeError('step.do is called before it decorates: write @step.do() or @step.do("name")')
+
+
+def _null_to_none(value: object) -> object:
+    return None if isinstance(value, JsNull) else value
