@@ -24,6 +24,14 @@ class WorkerLoadError(Exception):
     """
 
 
+class HostCrashed(Exception):
+    """What ran the user code is gone: the runtime died, or was ended because it no longer answered.
+
+    For the passes in it, it is as if our own process had died: attempts in flight fail as after a crash, and the
+    instances go on from the top. The text says what happened.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Generation:
     """One load of a Worker's code. `version_id` is new whenever the code or the config changed."""

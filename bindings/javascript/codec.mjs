@@ -1,0 +1,285 @@
+// Structured-clone values as text: the JavaScript half of bindings/values.py, whose docstring has the format.
+// tests/unit/bindings/vectors.json holds both halves to it.
+import { NotSerialisable, cloneError, reviveError } from "./errors.mjs";
+
+const SAFE_INTEGER = 2 ** 53;
+const UNDEFINED = { $: "undefined" };
+
+/** The text of a value. Throws `NotSerialisable` for what can never be stored, a DataCloneError for what RPC refuses. */
+export function encode(value) {
+  return write(() => new Encoder(false).tree(value, "$"), value);
+}
+
+/**
+ * As `encode`, for the arguments of a step or a call, which the engine checks: functions become `{}`, which is of the
+ * wrong type wherever a function would be.
+ */
+export function encodeArguments(value) {
+  return write(() => new Encoder(true).tree(value, "$"), value);
+}
+
+/** The value of a text; new objects at each call. */
+export function decode(text) {
+  const tree = JSON.parse(text);
+  return text.includes('"$"') ? new Decoder().value(tree) : tree;
+}
+
+function write(tree, value) {
+  try {
+    return JSON.stringify(isPlain(value) ? value : tree());
+  } catch (error) {
+    if (error instanceof RangeError) return writeDeep(tree);
+    throw error;
+  }
+}
+
+// Either a cycle, which the tagged form can say, or a value too deep for both.
+function writeDeep(tree) {
+  try {
+    return JSON.stringify(tree());
+  } catch (error) {
+    if (error instanceof RangeError) throw new NotSerialisable("$", "a value nested too deeply");
+    throw error;
+  }
+}
+
+/** Whether JSON says the value as it is. */
+function isPlain(value) {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return true;
+    case "number":
+      return Math.abs(value) < SAFE_INTEGER && !Object.is(value, -0);
+    case "object":
+      return value === null || isPlainContainer(value);
+    default:
+      return false;
+  }
+}
+
+function isPlainContainer(value) {
+  const prototype = Object.getPrototypeOf(value);
+  if (prototype === Array.prototype) {
+    for (let i = 0; i < value.length; i++) if (!isPlain(value[i])) return false;
+    return true;
+  }
+  if (prototype !== Object.prototype || Object.hasOwn(value, "$") || "toJSON" in value) return false;
+  for (const key of Object.keys(value)) if (!isPlain(value[key])) return false;
+  return true;
+}
+
+// ---------------------------------------------------------------------------------------------------- encoding
+
+/** One pass over one value; remembers the containers it is inside of, to find cycles. */
+class Encoder {
+  #open = new Map();
+  #containers = 0;
+
+  constructor(lenient) {
+    this.lenient = lenient;
+  }
+
+  tree(value, path) {
+    switch (typeof value) {
+      case "undefined":
+        return UNDEFINED;
+      case "string":
+      case "boolean":
+        return value;
+      case "number":
+        return numberTree(value);
+      case "bigint":
+        return { $: "bigint", v: String(value) };
+      case "symbol":
+        throw cloneError(`${String(value)} could not be cloned.`);
+      case "function":
+        if (this.lenient) return {};
+        throw new NotSerialisable(path, `the function ${value.name || "(anonymous)"}`);
+      default:
+        return value === null ? null : this.#object(value, path);
+    }
+  }
+
+  #object(value, path) {
+    if (isContainer(value)) return this.#container(value, path);
+    const leaf = leafTree(value);
+    if (leaf !== undefined) return leaf;
+    if (isStub(value)) {
+      if (this.lenient) return {};
+      throw new NotSerialisable(path, `a ${value.constructor?.name ?? "value"}`);
+    }
+    const name = value.constructor?.name || "Object";
+    throw cloneError(`Could not serialize object of type "${name}". This type does not support serialization.`);
+  }
+
+  #container(value, path) {
+    if (this.#open.has(value)) return { $: "ref", v: this.#open.get(value) };
+    this.#open.set(value, this.#containers++);
+    const out = this.#inside(value, path);
+    this.#open.delete(value);
+    return out;
+  }
+
+  #inside(value, path) {
+    if (Array.isArray(value)) return Array.from(value, (item, i) => this.tree(item, `${path}[${i}]`));
+    if (value instanceof Set) return { $: "set", v: Array.from(value, (item, i) => this.tree(item, `${path}[${i}]`)) };
+    if (value instanceof Map) {
+      const pair = ([k, v], i) => [this.tree(k, `${path}[${i}][0]`), this.tree(v, `${path}[${i}][1]`)];
+      return { $: "map", v: Array.from(value, pair) };
+    }
+    const pairs = Object.keys(value).map((key) => [key, this.tree(value[key], `${path}.${key}`)]);
+    return Object.hasOwn(value, "$") ? { $: "object", v: pairs } : fromPairs(pairs);
+  }
+}
+
+function isContainer(value) {
+  if (Array.isArray(value) || value instanceof Map || value instanceof Set) return true;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** What Workers RPC would pass as a stub or a stream: it crosses, but cannot be stored. */
+function isStub(value) {
+  const kinds = [globalThis.ReadableStream, globalThis.WritableStream, globalThis.Request, globalThis.Response];
+  if (kinds.some((kind) => kind && value instanceof kind)) return true;
+  for (let p = Object.getPrototypeOf(value); p; p = Object.getPrototypeOf(p))
+    if (["RpcTarget", "RpcStub", "RpcPromise", "RpcProperty", "Fetcher"].includes(p.constructor?.name)) return true;
+  return false;
+}
+
+// Whole numbers beyond 2**53 are tagged: Python would read them as a BigInt.
+function numberTree(value) {
+  if (Object.is(value, -0)) return { $: "number", v: "-0" };
+  if (!Number.isFinite(value)) return { $: "number", v: String(value) };
+  const text = String(value);
+  return Math.abs(value) >= SAFE_INTEGER && !text.includes("e") ? { $: "number", v: text } : value;
+}
+
+/** Undefined for a value that is none of the leaves. */
+function leafTree(value) {
+  if (value instanceof Date) return { $: "date", v: Number.isNaN(value.getTime()) ? null : value.getTime() };
+  if (value instanceof RegExp) return { $: "regexp", v: value.source, flags: value.flags };
+  if (value instanceof Error) return { $: "error", v: { name: builtInName(value), message: String(value.message) } };
+  if (ArrayBuffer.isView(value)) return bytesTree(viewName(value), value.buffer, value.byteOffset, value.byteLength);
+  if (value instanceof ArrayBuffer) return bytesTree("ArrayBuffer", value, 0, value.byteLength);
+  if (value instanceof Number) return numberTree(value.valueOf());
+  if (value instanceof String || value instanceof Boolean) return value.valueOf();
+  return undefined;
+}
+
+/** Structured clone knows no other names of errors. */
+function builtInName(error) {
+  const name = String(error.name);
+  return reviveError.names.has(name) ? name : "Error";
+}
+
+// Subclasses (Node's Buffer) arrive as the class that the language knows.
+const viewName = (view) => (view instanceof DataView ? "DataView" : view[Symbol.toStringTag]);
+
+function bytesTree(name, buffer, offset, length) {
+  return { $: "bytes", t: name, v: toBase64(new Uint8Array(buffer, offset, length)) };
+}
+
+/** An object of these pairs; `__proto__` is a key like any other. */
+function fromPairs(pairs, out = {}) {
+  for (const [key, value] of pairs) {
+    if (key === "__proto__") Object.defineProperty(out, key, { value, writable: true, enumerable: true, configurable: true });
+    else out[key] = value;
+  }
+  return out;
+}
+
+// ---------------------------------------------------------------------------------------------------- decoding
+
+/** One pass over one tree; numbers the containers as the encoder did. */
+class Decoder {
+  #containers = [];
+
+  value(tree) {
+    if (typeof tree !== "object" || tree === null) return tree;
+    if (Array.isArray(tree)) return this.#list(tree);
+    return "$" in tree ? this.#tagged(tree) : this.#fields(Object.entries(tree));
+  }
+
+  #opened(container) {
+    this.#containers.push(container);
+    return container;
+  }
+
+  #list(items) {
+    const out = this.#opened([]);
+    for (const item of items) out.push(this.value(item));
+    return out;
+  }
+
+  #fields(pairs) {
+    const out = this.#opened({});
+    for (const [key, value] of pairs) fromPairs([[key, this.value(value)]], out);
+    return out;
+  }
+
+  #tagged({ $: kind, v, t, flags }) {
+    switch (kind) {
+      case "undefined":
+        return undefined;
+      case "number":
+        return Number(v);
+      case "bigint":
+        return BigInt(v);
+      case "date":
+        return new Date(v ?? NaN);
+      case "regexp":
+        return new RegExp(v, flags ?? "");
+      case "error":
+        return reviveError(v);
+      case "bytes":
+        return bytesOf(t, fromBase64(v));
+      case "object":
+        return this.#fields(v);
+      case "ref":
+        return this.#containers[v];
+      case "map": {
+        const out = this.#opened(new Map());
+        for (const [key, value] of v) out.set(this.value(key), this.value(value));
+        return out;
+      }
+      case "set": {
+        const out = this.#opened(new Set());
+        for (const item of v) out.add(this.value(item));
+        return out;
+      }
+    }
+    throw new Error(`unknown kind of value "${kind}"`);
+  }
+}
+
+const VIEWS = new Map(
+  [
+    "DataView", "Int8Array", "Uint8Array", "Uint8ClampedArray", "Int16Array", "Uint16Array", "Int32Array",
+    "Uint32Array", "Float16Array", "Float32Array", "Float64Array", "BigInt64Array", "BigUint64Array",
+  ].map((name) => [name, globalThis[name]]),
+);
+
+function bytesOf(name, bytes) {
+  if (name === "ArrayBuffer") return bytes.buffer;
+  const View = VIEWS.get(name) ?? Uint8Array;
+  return View === Uint8Array ? bytes : new View(bytes.buffer);
+}
+
+// ---------------------------------------------------------------------------------------------------- base64
+
+const PIECE = 0x8000;
+
+function toBase64(bytes) {
+  if (bytes.toBase64) return bytes.toBase64();
+  let text = "";
+  for (let at = 0; at < bytes.length; at += PIECE)
+    text += String.fromCharCode.apply(null, bytes.subarray(at, at + PIECE));
+  return btoa(text);
+}
+
+function fromBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+}

@@ -1,0 +1,94 @@
+// The path by which the engine comes in: an entrypoint that nothing but the engine reaches. Its socket carries passes
+// of run(), one after another, or is the one over which the engine looks after the runtime.
+import { WorkerEntrypoint, WorkflowEntrypoint, env } from "cloudflare:workers";
+import { describeError } from "./errors.mjs";
+import { channel, settings } from "./setup.mjs";
+import { Pass } from "./steps.mjs";
+import { readFrame, writeFrame } from "./wire.mjs";
+
+export const PATH = "/__stepwell/runs";
+
+/** The entrypoint class for a user's module. */
+export function runsOf(user) {
+  return class extends WorkerEntrypoint {
+    fetch(request) {
+      return accept(request, user, this.ctx);
+    }
+  };
+}
+
+/**
+ * The user's default export, with our path in front: for a runtime that cannot give an entrypoint a socket of its own.
+ */
+export function withRunsPath(user) {
+  const handler = user.default ?? {};
+  const isRuns = (request) => new URL(request.url).pathname === PATH;
+  if (typeof handler === "function") {
+    return class extends handler {
+      async fetch(request) {
+        return isRuns(request) ? accept(request, user, this.ctx) : super.fetch(request);
+      }
+    };
+  }
+  const fetch = (request, env, ctx) => (isRuns(request) ? accept(request, user, ctx) : handler.fetch(request, env, ctx));
+  const get = (target, key) => {
+    if (key === "fetch") return fetch;
+    const value = target[key];
+    return typeof value === "function" ? value.bind(target) : value;
+  };
+  return new Proxy(handler, { get });
+}
+
+function accept(request, user, ctx) {
+  if (request.headers.get("authorization") !== `Bearer ${settings.token}`) return new Response(null, { status: 404 });
+  const { 0: theirs, 1: ours } = new WebSocketPair();
+  ours.accept();
+  const send = (frame) => ours.send(frame);
+  const handlers = { run: runPasses(send, user, ctx), ...caretaking(send, user, ctx) };
+  let pass;
+  ours.addEventListener("message", ({ data }) => {
+    const [head, body] = readFrame(data);
+    if (head.t === "run") pass = handlers.run(head, body);
+    else if (head.t in handlers) handlers[head.t](head, body);
+    else pass.receive(head, body);
+  });
+  ours.addEventListener("close", () => ours.close());
+  return new Response(null, { status: 101, webSocket: theirs });
+}
+
+function runPasses(send, user, ctx) {
+  return (head, body) => {
+    const pass = new Pass(send, channel);
+    pass.run(head, body, () => new user[head.class](ctx, env));
+    return pass;
+  };
+}
+
+/** What the engine asks of the runtime as a whole. */
+function caretaking(send, user, ctx) {
+  return {
+    ping: () => send(writeFrame({ t: "pong" })),
+    classes: () => send(writeFrame({ t: "classes", classes: classesOf(user) })),
+    scheduled: async (head) => {
+      try {
+        await callScheduled(user.default, head, ctx);
+        send(writeFrame({ t: "scheduled" }));
+      } catch (error) {
+        send(writeFrame({ t: "scheduled", error: describeError(error) }));
+      }
+    },
+  };
+}
+
+/** The exported classes by name: whether each is a Workflow's. */
+function classesOf(user) {
+  const classes = Object.entries(user).filter(([, value]) => typeof value === "function");
+  return Object.fromEntries(classes.map(([name, value]) => [name, value.prototype instanceof WorkflowEntrypoint]));
+}
+
+async function callScheduled(handler, { cron, scheduledTime }, ctx) {
+  const controller = { cron, scheduledTime, type: "scheduled", noRetry() {} };
+  const target = typeof handler === "function" ? new handler(ctx, env) : handler;
+  if (typeof target?.scheduled !== "function") throw new TypeError("Handler does not export a scheduled() function");
+  await target.scheduled(controller, env, ctx);
+}

@@ -1,0 +1,21 @@
+// The first module that is evaluated: takes our hidden bindings out of `env` and puts the Workflows in, so that user
+// code sees them wherever it looks: handlers, `this.env`, and `import { env } from "cloudflare:workers"`, also at the
+// top level of a module. That works because all of these are one object.
+import { env, exports } from "cloudflare:workers";
+import { Channel } from "./bridge.mjs";
+import { tagConsole } from "./scope.mjs";
+import { WorkflowImpl } from "./workflow.mjs";
+
+/** What the generated config says: `{token, engine?, workflows: {BINDING: name}, exports: {Class: name}, ...}`. */
+export const settings = env.__STEPWELL;
+
+// `wrangler dev` has no binding for a plain address, but lets the global fetch reach loopback.
+const engine = env.__STEPWELL_ENGINE ?? { fetch: globalThis.fetch.bind(globalThis) };
+export const channel = new Channel(engine, settings.engine ?? "http://engine", settings.token);
+
+delete env.__STEPWELL;
+delete env.__STEPWELL_ENGINE;
+for (const [binding, name] of Object.entries(settings.workflows)) env[binding] = new WorkflowImpl(channel, name);
+for (const [name, workflow] of Object.entries(settings.exports))
+  Object.defineProperty(exports, name, { value: new WorkflowImpl(channel, workflow), enumerable: true, configurable: true });
+tagConsole();

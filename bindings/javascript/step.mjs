@@ -1,0 +1,67 @@
+// The `step` of run(): the argument forms of Cloudflare's methods, each turned into one message.
+import { currentScope } from "./scope.mjs";
+
+const isObject = (value) => typeof value === "object" && value !== null;
+
+export class WorkflowStep {
+  #pass;
+
+  constructor(pass) {
+    this.#pass = pass;
+  }
+
+  /** `do(name, callback, rollback?)` or `do(name, config, callback, rollback?)`. */
+  async do(name, ...rest) {
+    const [config, callback, options] = typeof rest[0] === "function" ? [undefined, ...rest] : rest;
+    const rollback = rollbackOf(name, options);
+    const [sent, delay] = withoutDelayFunction(config);
+    const head = {
+      t: "do",
+      callback: typeof callback === "function",
+      delay: delay !== undefined,
+      rollback: rollback.handler !== undefined,
+    };
+    const more = { parent: currentScope()?.call, callback, delay, rollback: rollback.handler, kept: {} };
+    return this.#pass.call(head, [name, sent, rollback.config], more);
+  }
+
+  async sleep(name, duration) {
+    return this.#pass.call({ t: "sleep" }, [name, duration]);
+  }
+
+  async sleepUntil(name, timestamp) {
+    return this.#pass.call({ t: "sleepUntil" }, [name, timestamp]);
+  }
+
+  async waitForEvent(name, options) {
+    return this.#pass.call({ t: "waitForEvent" }, [name, options]);
+  }
+}
+
+/** The config as data, and the function that was its `retries.delay`. */
+function withoutDelayFunction(config) {
+  if (!isObject(config)) return [config, undefined];
+  const sent = defined(config);
+  if (!isObject(sent.retries)) return [sent, undefined];
+  sent.retries = defined(sent.retries);
+  const { delay } = sent.retries;
+  if (typeof delay !== "function") return [sent, undefined];
+  sent.retries.delay = null;
+  return [sent, delay];
+}
+
+function defined(object) {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
+}
+
+// These two say what the engine cannot see: what kind of thing user code gave where a function belongs.
+function rollbackOf(name, options) {
+  if (options === undefined) return { handler: undefined, config: undefined };
+  if (!isObject(options)) throw fatal(`Rollback options for "${String(name)}" must be an object`);
+  const { rollback, rollbackConfig } = options;
+  if (rollback === undefined) return { handler: undefined, config: undefined };
+  if (typeof rollback !== "function") throw fatal(`Rollback for "${String(name)}" must be a function`);
+  return { handler: rollback, config: isObject(rollbackConfig) ? defined(rollbackConfig) : rollbackConfig };
+}
+
+const fatal = (message) => new Error(`WorkflowFatalError: ${message}`);

@@ -1,0 +1,144 @@
+// One pass of run(): the `step` that user code is given, and the callbacks that the engine asks to be run.
+// The engine decides everything: here every step is a message and an answer (emulator/worker/wire.py).
+import { decode, encode, encodeArguments } from "./codec.mjs";
+import { NotSerialisable, describeError, reviveError } from "./errors.mjs";
+import { within } from "./scope.mjs";
+import { WorkflowStep } from "./step.mjs";
+import { OutgoingStream, openStream } from "./streams.mjs";
+import { writeFrame } from "./wire.mjs";
+
+export class Pass {
+  #send;
+  #channel;
+  #instanceId;
+  #calls = new Map(); // open step calls by id: {resolve, reject, callback, delay, rollback, kept}
+  #streams = new Map(); // what steps returned and the engine reads, by number
+  #nextId = 1;
+
+  /** `send` writes a frame; `channel` reaches the engine for streams. */
+  constructor(send, channel) {
+    this.#send = send;
+    this.#channel = channel;
+  }
+
+  /** Runs run() once, and tells how it ended. `make` constructs the user's object. */
+  async run(head, body, make) {
+    this.#instanceId = head.instanceId;
+    try {
+      const output = await within({ instanceId: head.instanceId }, async () => {
+        const step = new WorkflowStep(this);
+        return make().run(eventOf(head, body), step);
+      });
+      this.#tell({ t: "returned" }, () => encode(output));
+    } catch (error) {
+      this.#send(writeFrame({ t: "raised", error: describeError(error) }));
+    }
+  }
+
+  receive(head, body) {
+    const handler = HANDLERS[head.t];
+    if (handler === undefined) throw new Error(`unknown message "${head.t}"`);
+    return handler.call(this, head, body);
+  }
+
+  /** A step call: sends it, and resolves with what the engine answers. `more` is kept for callbacks. */
+  call(head, args, more = {}) {
+    const id = this.#nextId++;
+    const frame = writeFrame({ ...head, id, parent: more.parent }, encodeArguments(args));
+    return new Promise((resolve, reject) => {
+      this.#calls.set(id, { ...more, resolve, reject });
+      this.#send(frame);
+    });
+  }
+
+  // What the engine asks. An answer names `n`, the number of the question.
+
+  async callback({ id, n, ctx }) {
+    const call = this.#calls.get(id);
+    const scope = { instanceId: this.#instanceId, step: `${ctx.step.name}-${ctx.step.count}`, call: n };
+    await this.#answer(n, scope, () => call.callback(ctx), call);
+  }
+
+  async delay({ id, n, ctx, error }) {
+    const { delay } = this.#calls.get(id);
+    await this.#answer(n, { instanceId: this.#instanceId }, () => delay({ ctx, error: reviveError(error) }));
+  }
+
+  async rollback({ id, n, ctx, error, stepName, stream }, body) {
+    const { rollback } = this.#calls.get(id);
+    const output = stream === undefined ? (body === undefined ? undefined : decode(body)) : await this.#channel.stream(stream);
+    const scope = { instanceId: this.#instanceId, step: stepName, call: n };
+    await this.#answer(n, scope, async () => {
+      await rollback({ ctx, error: reviveError(error), output, stepName });
+    });
+  }
+
+  async done({ id, same, stream }, body) {
+    const call = this.#settled(id);
+    if (stream !== undefined) call.resolve(await this.#channel.stream(stream));
+    else call.resolve(decode(same === undefined ? body : call.kept[same]));
+  }
+
+  failed({ id, error }) {
+    this.#settled(id).reject(reviveError(error));
+  }
+
+  async pull({ s }) {
+    const stream = this.#streams.get(s);
+    if (await stream?.next(this.#send)) this.#streams.delete(s);
+  }
+
+  cancel({ s, reason }) {
+    this.#streams.get(s)?.cancel(reason);
+    this.#streams.delete(s);
+  }
+
+  // Handlers of rollbacks may be asked for after their step is done.
+  #settled(id) {
+    const call = this.#calls.get(id);
+    if (call.rollback === undefined) this.#calls.delete(id);
+    return call;
+  }
+
+  async #answer(n, scope, ask, call) {
+    let value;
+    try {
+      value = await within(scope, ask);
+      if (call !== undefined && value instanceof ReadableStream) return this.#answerStream(n, value);
+    } catch (error) {
+      return this.#send(writeFrame({ t: "threw", n, error: describeError(error) }));
+    }
+    this.#tell({ t: "value", n }, () => {
+      const text = encode(value);
+      if (call !== undefined) call.kept[n] = text;
+      return text;
+    });
+  }
+
+  #answerStream(n, value) {
+    const s = n;
+    this.#streams.set(s, new OutgoingStream(s, openStream(value)));
+    this.#send(writeFrame({ t: "stream", n, s }));
+  }
+
+  /** Sends `head` with a value, or what was wrong with it. */
+  #tell(head, text) {
+    let frame;
+    try {
+      frame = writeFrame(head, text());
+    } catch (error) {
+      const { n } = head;
+      if (error instanceof NotSerialisable) frame = writeFrame({ t: "refused", n, path: error.path, what: error.what });
+      else frame = writeFrame({ t: n === undefined ? "raised" : "threw", n, error: describeError(error) });
+    }
+    this.#send(frame);
+  }
+}
+
+const { callback, delay, rollback, done, failed, pull, cancel } = Pass.prototype;
+const HANDLERS = { callback, delay, rollback, done, failed, pull, cancel };
+
+function eventOf({ instanceId, workflowName, timestamp, schedule }, body) {
+  const event = { payload: decode(body), timestamp: new Date(timestamp), instanceId, workflowName };
+  return schedule ? { ...event, schedule } : event;
+}

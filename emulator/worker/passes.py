@@ -1,0 +1,355 @@
+"""One pass of run() in the runtime: its messages turned into calls of the engine's StepPort, and back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Protocol
+
+from bindings.errors import EngineError, ErrorInfo, NotSerialisable, RunAborted, WorkerError
+from bindings.errors import error_info as info_of
+from bindings.ports import (
+    DelayInput,
+    RollbackInput,
+    RollbackOptions,
+    RunEvent,
+    StepCallback,
+    StepContext,
+    StepPort,
+    StepResult,
+    StreamOutput,
+)
+from bindings.values import Encoded, Value, decode
+from emulator.worker.host import HostCrashed
+from emulator.worker.wire import (
+    Answer,
+    CallCallback,
+    CallDelay,
+    CallRollback,
+    Done,
+    Ending,
+    Failed,
+    Run,
+    StepDo,
+    StepWait,
+    ToRuntime,
+    WireError,
+    error_info,
+    read_frame,
+    read_piece,
+    wire_error,
+    write_frame,
+)
+
+#: What Workers RPC makes of a stream that fails, whatever the reason (contract case streams-errors).
+_STREAM_FAILED = ErrorInfo("Error", "ReadableStream received over RPC disconnected prematurely.")
+#: Errors of a stream that have a text of their own.
+_STREAM_ERRORS = frozenset({"UnsupportedStreamChunkError"})
+
+
+class Sender(Protocol):
+    """The socket, as far as a pass needs it."""
+
+    def send(self, text: str) -> None: ...
+
+
+class StreamLender(Protocol):
+    """Where the runtime fetches streams that the engine holds."""
+
+    def lend(self, stream: StreamOutput) -> str:
+        """The id under which the stream can be fetched, once."""
+        ...
+
+
+@dataclass(slots=True)
+class _Question:
+    """Something the runtime was asked; `context` is where nested step calls belong."""
+
+    answer: asyncio.Future[tuple[Answer, str]]
+    context: contextvars.Context
+
+
+class Pass:
+    """Listens to one socket while one pass runs on it. Make one per pass."""
+
+    def __init__(
+        self,
+        socket: Sender,
+        port: StepPort,
+        lender: StreamLender,
+        mapped: Callable[[ErrorInfo], ErrorInfo] = lambda info: info,
+    ) -> None:
+        """`mapped` puts the user's own lines into the stack of an error."""
+        loop = asyncio.get_running_loop()
+        self._socket = socket
+        self._port = port
+        self._lender = lender
+        self._mapped = mapped
+        self._numbers = count(1)
+        self._over: asyncio.Future[Encoded] = loop.create_future()
+        self._questions: dict[int, _Question] = {}
+        self._streams: dict[int, _IncomingStream] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._last_answers: dict[int, tuple[int, Encoded]] = {}
+        self._context = contextvars.copy_context()
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing of this pass goes on in the runtime, so that its socket can carry another."""
+        return not self._questions and not self._streams and not self._tasks
+
+    async def run(self, class_name: str, event: RunEvent) -> Encoded:
+        """What run() returns. Raises what it raised as `WorkerError`; `NotSerialisable`, `HostCrashed`."""
+        head: Run = {
+            "t": "run",
+            "class": class_name,
+            "instanceId": event.instance_id,
+            "workflowName": event.workflow_name,
+            "timestamp": event.timestamp_at,
+        }
+        if event.schedule is not None:
+            head["schedule"] = {"cron": event.schedule.cron, "scheduledTime": event.schedule.scheduled_at}
+        self._send(head, event.payload)
+        try:
+            return await self._over
+        finally:
+            for task in self._tasks:
+                task.cancel()
+
+    def _send(self, head: ToRuntime, body: str | None = None) -> None:
+        self._socket.send(write_frame(head, body))
+
+    # -- Listener
+    def text_received(self, text: str) -> None:
+        head, body = read_frame(text)
+        kind = head["t"]
+        if kind == "do":
+            self._start(head, self._do(head, body))
+        elif kind in ("sleep", "sleepUntil", "waitForEvent"):
+            self._start(head, self._wait(head, body))
+        elif kind in ("ended", "broken"):
+            self._streams[head["s"]].ended(head.get("error"))
+        elif "n" in head:
+            self._answered(head, body)
+        else:
+            self._ended(head, body)
+
+    def bytes_received(self, data: bytes) -> None:
+        number, last, piece = read_piece(data)
+        if (stream := self._streams.get(number)) is not None:
+            stream.received(piece, last=last)
+
+    def socket_lost(self) -> None:
+        self._fail(HostCrashed("the runtime of the Worker ended"))
+
+    def _fail(self, error: BaseException) -> None:
+        """Ends the pass, and everything that waits for an answer of the runtime."""
+        if not self._over.done():
+            self._over.set_exception(error)
+            self._over.exception()  # the runner may be gone already
+        for question in self._questions.values():
+            if not question.answer.done():
+                question.answer.set_exception(error)
+        for stream in self._streams.values():
+            stream.failed(error)
+
+    def _ended(self, head: Ending, body: str) -> None:
+        if self._over.done():
+            return
+        if head["t"] == "returned":
+            self._over.set_result(Encoded(body))
+        elif head["t"] == "refused":
+            self._over.set_exception(NotSerialisable(head["path"], head["what"]))
+        else:
+            self._over.set_exception(self._error(head["error"]))
+
+    def _error(self, error: WireError) -> WorkerError:
+        return WorkerError(self._mapped(error_info(error)))
+
+    # -- step calls
+    def _start(self, head: StepDo | StepWait, call: Coroutine[Any, Any, Done | tuple[Done, str]]) -> None:
+        parent = self._questions.get(head.get("parent", 0))
+        context = parent.context if parent is not None else self._context
+        task = asyncio.get_running_loop().create_task(self._tell(head["id"], call), context=context.copy())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _tell(self, call_id: int, call: Coroutine[Any, Any, Done | tuple[Done, str]]) -> None:
+        """Tells the runtime how a step call ended; errors that are no result of it end the pass."""
+        try:
+            done = await call
+        except (EngineError, WorkerError) as error:
+            self._send(Failed(t="failed", id=call_id, error=wire_error(info_of(error))))
+        except asyncio.CancelledError:
+            raise
+        except (RunAborted, Exception) as error:  # noqa: BLE001 - the pass raises it
+            self._fail(error)
+        else:
+            if isinstance(done, tuple):
+                self._send(*done)
+            else:
+                self._send(done)
+
+    async def _do(self, head: StepDo, body: str) -> Done | tuple[Done, str]:
+        call_id = head["id"]
+        name, config, rollback_config = _arguments(body, 3)
+        if head["delay"]:
+            config["retries"]["delay"] = self._delay_function(call_id)
+        callback = self._callback(call_id) if head["callback"] else None
+        rollback = None
+        if head["rollback"]:
+            has_config = rollback_config is not None
+            rollback = RollbackOptions(self._rollback_handler(call_id), rollback_config, has_config)
+        result = await self._port.do(name, config, callback, rollback)
+        return self._done(call_id, result)
+
+    def _done(self, call_id: int, result: StepResult) -> Done | tuple[Done, str]:
+        n, last = self._last_answers.pop(call_id, (0, None))
+        if isinstance(result, StreamOutput):
+            return Done(t="done", id=call_id, stream=self._lender.lend(result))
+        if result is last:  # the runtime has it already
+            return Done(t="done", id=call_id, same=n)
+        return Done(t="done", id=call_id), result
+
+    async def _wait(self, head: StepWait, body: str) -> tuple[Done, str]:
+        name, argument = _arguments(body, 2)
+        kind = head["t"]
+        result = "null"
+        if kind == "sleep":
+            await self._port.sleep(name, argument)
+        elif kind == "sleepUntil":
+            await self._port.sleep_until(name, argument)
+        else:
+            result = await self._port.wait_for_event(name, argument)
+        body = '{"$":"undefined"}' if kind != "waitForEvent" else result
+        return Done(t="done", id=head["id"]), body
+
+    # -- questions
+    def _callback(self, call_id: int) -> StepCallback:
+        async def callback(context: StepContext) -> StepResult:
+            n = next(self._numbers)
+            head = CallCallback(t="callback", id=call_id, n=n, ctx=context.to_json())
+            answer, body = await self._ask(n, head)
+            if answer["t"] == "stream":
+                return StreamOutput(self._stream(answer["s"]))
+            value = Encoded(body)
+            self._last_answers[call_id] = (n, value)
+            return value
+
+        return callback
+
+    def _delay_function(self, call_id: int) -> Callable[[DelayInput], Coroutine[Any, Any, object]]:
+        async def delay(given: DelayInput) -> object:
+            n = next(self._numbers)
+            error = wire_error(given.error)
+            head = CallDelay(t="delay", id=call_id, n=n, ctx=given.context.to_json(), error=error)
+            _, body = await self._ask(n, head)
+            return decode(body)
+
+        return delay
+
+    def _rollback_handler(self, call_id: int) -> Callable[[RollbackInput], Coroutine[Any, Any, None]]:
+        async def handler(given: RollbackInput) -> None:
+            n = next(self._numbers)
+            head = CallRollback(
+                t="rollback",
+                id=call_id,
+                n=n,
+                ctx=given.context.to_json(),
+                error=wire_error(given.error),
+                stepName=given.step_name,
+            )
+            output = given.output
+            if isinstance(output, StreamOutput):
+                head["stream"] = self._lender.lend(output)
+                output = None
+            await self._ask(n, head, output)
+
+        return handler
+
+    async def _ask(self, n: int, head: ToRuntime, body: str | None = None) -> tuple[Answer, str]:
+        """The answer to question `n`. Raises what user code threw; a value that cannot be stored raises too."""
+        if self._over.done() and self._over.exception() is not None:
+            raise HostCrashed("the runtime of the Worker ended")
+        answer: asyncio.Future[tuple[Answer, str]] = asyncio.get_running_loop().create_future()
+        self._questions[n] = _Question(answer, contextvars.copy_context())
+        self._send(head, body)
+        found, text = await answer
+        if found["t"] == "threw":
+            raise self._error(found["error"])
+        if found["t"] == "refused":
+            raise NotSerialisable(found["path"], found["what"])
+        return found, text
+
+    def _answered(self, head: Answer, body: str) -> None:
+        question = self._questions.pop(head["n"], None)
+        if head["t"] == "stream":
+            self._streams[head["s"]] = _IncomingStream()
+        if question is not None and not question.answer.done():
+            question.answer.set_result((head, body))
+
+    # -- streams
+    async def _stream(self, number: int) -> AsyncIterator[bytes]:
+        stream = self._streams[number]
+        try:
+            while True:
+                self._send({"t": "pull", "s": number})
+                chunk = await stream.next()
+                if chunk is None:
+                    return
+                yield chunk
+        finally:
+            del self._streams[number]
+            if not stream.over:
+                self._send({"t": "cancel", "s": number})
+
+
+class _IncomingStream:
+    """Chunks of one stream of user code, one at a time."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._next: asyncio.Future[bytes | None] | None = None
+        self._failure: BaseException | None = None
+        self.over = False
+
+    async def next(self) -> bytes | None:
+        """The next chunk, which has been asked for; None at the end. Raises `WorkerError` if the stream failed."""
+        if self._failure is not None:
+            raise self._failure
+        self._next = asyncio.get_running_loop().create_future()
+        return await self._next
+
+    def received(self, piece: bytes, *, last: bool) -> None:
+        self._parts.append(piece)
+        if last:
+            chunk = b"".join(self._parts)
+            self._parts.clear()
+            self._settle(chunk)
+
+    def ended(self, error: WireError | None) -> None:
+        self.over = True
+        if error is None:
+            self._settle(None)
+        else:
+            known = error["name"] in _STREAM_ERRORS
+            self.failed(WorkerError(error_info(error) if known else _STREAM_FAILED))
+
+    def failed(self, error: BaseException) -> None:
+        self.over = True
+        self._failure = error
+        if self._next is not None and not self._next.done():
+            self._next.set_exception(error)
+
+    def _settle(self, chunk: bytes | None) -> None:
+        if self._next is not None and not self._next.done():
+            self._next.set_result(chunk)
+
+
+def _arguments(body: str, number: int) -> list[Value]:
+    """The arguments of a call: `undefined`, as missing ones, is None."""
+    given: list[Value] = decode(body)
+    return given + [None] * (number - len(given))

@@ -1,0 +1,256 @@
+"""The messages between the engine and the runtime, all of them, and how a frame holds one.
+
+A text frame is a line of JSON, the head, and then, after a line feed, the text of a value if there is one, the
+body: so no value is quoted inside another, and the engine stores what came without looking at it. A binary frame is
+a piece of a stream. bindings/javascript/wire.mjs writes and reads the same frames.
+
+One pass of run(), with the engine's messages on the left:
+
+    run             ->
+                    <-  do 1                    step.do(...) was called
+    callback 1, n 1 ->                          an attempt: run the callback of step call 1
+                    <-  value n 1               or threw, refused, stream
+    done 1          ->                          or failed: what step.do gives
+                    <-  returned                or raised, refused
+
+`id` numbers step calls, `n` the engine's questions (callbacks, delay functions, rollback handlers), `s` streams.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict
+
+from bindings.errors import ErrorInfo
+
+#: Where the entry takes the engine's sockets when the runtime cannot give them an address of their own.
+RUNS_PATH: Final = "/__stepwell/runs"
+
+
+class WireError(TypedDict):
+    """An error on its way; the engine sends names folded, so that each has a class in JavaScript."""
+
+    name: str
+    message: str
+    stack: NotRequired[str]
+    cause: NotRequired[WireError]
+
+
+# -- from the engine ---------------------------------------------------------------------------------------------
+# "class" is a keyword of Python's, so this one is written in the other form.
+Run = TypedDict(
+    "Run",
+    {
+        "t": Literal["run"],
+        "class": str,
+        "instanceId": str,
+        "workflowName": str,
+        "timestamp": int,
+        "schedule": "NotRequired[Mapping[str, object]]",
+    },
+)
+
+
+class CallCallback(TypedDict):
+    """Run the callback of step call `id`; `ctx` is its argument."""
+
+    t: Literal["callback"]
+    id: int
+    n: int
+    ctx: Mapping[str, object]
+
+
+class CallDelay(TypedDict):
+    """Ask the delay function of step call `id`."""
+
+    t: Literal["delay"]
+    id: int
+    n: int
+    ctx: Mapping[str, object]
+    error: WireError
+
+
+class CallRollback(TypedDict):
+    """Run the rollback handler of step call `id`. The body is the step's output; a stream is named instead."""
+
+    t: Literal["rollback"]
+    id: int
+    n: int
+    ctx: Mapping[str, object]
+    error: WireError
+    stepName: str
+    stream: NotRequired[str]
+
+
+class Done(TypedDict):
+    """Step call `id` gives the body, or the value that question `same` was answered with, or a stream."""
+
+    t: Literal["done"]
+    id: int
+    same: NotRequired[int]
+    stream: NotRequired[str]
+
+
+class Failed(TypedDict):
+    t: Literal["failed"]
+    id: int
+    error: WireError
+
+
+class Pull(TypedDict):
+    """Send the next chunk of stream `s`."""
+
+    t: Literal["pull"]
+    s: int
+
+
+class Cancel(TypedDict):
+    t: Literal["cancel"]
+    s: int
+
+
+class Ping(TypedDict):
+    t: Literal["ping"]
+
+
+class AskClasses(TypedDict):
+    t: Literal["classes"]
+
+
+class CallScheduled(TypedDict):
+    t: Literal["scheduled"]
+    cron: str
+    scheduledTime: int
+
+
+ToRuntime: TypeAlias = (
+    Run
+    | CallCallback
+    | CallDelay
+    | CallRollback
+    | Done
+    | Failed
+    | Pull
+    | Cancel
+    | Ping
+    | AskClasses
+    | CallScheduled
+)
+
+
+# -- from the runtime --------------------------------------------------------------------------------------------
+class StepDo(TypedDict):
+    """step.do was called. The body is `[name, config, rollbackConfig]`; the flags say which functions there are.
+
+    `parent` is the question whose callback made the call: the step is nested.
+    """
+
+    t: Literal["do"]
+    id: int
+    parent: NotRequired[int]
+    callback: bool
+    delay: bool
+    rollback: bool
+
+
+class StepWait(TypedDict):
+    """Another method of step was called. The body is its list of arguments."""
+
+    t: Literal["sleep", "sleepUntil", "waitForEvent"]
+    id: int
+    parent: NotRequired[int]
+
+
+class Answer(TypedDict):
+    """A question was answered. value: the body; threw: `error`; refused: it cannot be stored; stream: `s`."""
+
+    t: Literal["value", "threw", "refused", "stream"]
+    n: int
+    error: NotRequired[WireError]
+    path: NotRequired[str]
+    what: NotRequired[str]
+    s: NotRequired[int]
+
+
+class Ending(TypedDict):
+    """run() has ended. returned: the body is its value; raised: `error`; refused: as for an answer."""
+
+    t: Literal["returned", "raised", "refused"]
+    error: NotRequired[WireError]
+    path: NotRequired[str]
+    what: NotRequired[str]
+
+
+class StreamEnd(TypedDict):
+    t: Literal["ended", "broken"]
+    s: int
+    error: NotRequired[WireError]
+
+
+class Classes(TypedDict):
+    """The exported classes; true for those that extend WorkflowEntrypoint."""
+
+    t: Literal["classes"]
+    classes: Mapping[str, bool]
+
+
+class Scheduled(TypedDict):
+    t: Literal["scheduled"]
+    error: NotRequired[WireError]
+
+
+# -- binding calls: requests of their own ------------------------------------------------------------------------
+class BindingCall(TypedDict):
+    """The head of a call; the body is the encoded argument. `id` for the methods of an instance."""
+
+    workflow: str
+    method: str
+    id: NotRequired[str]
+
+
+class BindingAnswer(TypedDict):
+    """The head of an answer; without an error, the body is the encoded value."""
+
+    error: NotRequired[WireError]
+
+
+class SubscriptionLine(TypedDict):
+    """One event; `stream` is the id of the stream that is its output."""
+
+    event: object
+    stream: NotRequired[str]
+
+
+_dumps = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def write_frame(head: ToRuntime, body: str | None = None) -> str:
+    """A text frame."""
+    line = _dumps(head)
+    return line if body is None else f"{line}\n{body}"
+
+
+def read_frame(text: str) -> tuple[Any, str]:
+    """Head and body of a text frame; the body is empty when there is none."""
+    line, _, body = text.partition("\n")
+    return json.loads(line), body
+
+
+def read_piece(data: bytes) -> tuple[int, bool, bytes]:
+    """Of a binary frame: the number of the stream, whether the chunk ends here, the bytes."""
+    return int.from_bytes(data[:4], "big"), data[4] == 1, data[5:]
+
+
+def wire_error(info: ErrorInfo) -> WireError:
+    """An error as user code sees it: folded, so that every name is one that JavaScript has."""
+    folded = info.folded()
+    out = WireError(name=folded.name, message=folded.message)
+    if folded.cause is not None:
+        out["cause"] = wire_error(folded.cause)
+    return out
+
+
+def error_info(error: WireError) -> ErrorInfo:
+    """An error that user code threw."""
+    return ErrorInfo.from_json(error)
