@@ -11,7 +11,7 @@
      |    +-- WorkflowInternalError a crash, a value too large, damaged storage
      |    +-- NonRetryableDelayError
      +-- NotSerialisable            a value that cannot cross; names the path inside the value
-    BaseException
+    asyncio.CancelledError
      +-- RunAborted                 this pass of run() no longer owns its instance
 
 Messages are Cloudflare's where an engine or the documentation shows one (reference: the contract suite).
@@ -19,6 +19,7 @@ Messages are Cloudflare's where an engine or the documentation shows one (refere
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import traceback
@@ -196,11 +197,11 @@ class NotSerialisable(Exception):
         super().__init__(f"{what} at {path} cannot be stored")
 
 
-class RunAborted(BaseException):
+class RunAborted(asyncio.CancelledError):
     """The instance was taken from this pass of run() (terminated, restarted, dropped, reloaded).
 
-    Never recorded as the instance's error. Not an `Exception`, so that user code's `except Exception` does not
-    mistake it for a failure.
+    Never recorded as the instance's error. A cancellation, so that user code's `except Exception` does not
+    mistake it for a failure and asyncio does not report it.
     """
 
 

@@ -144,3 +144,29 @@ class _VirtualTimer:
 
     def cancel(self) -> None:
         self.cancelled = True
+
+
+def after_turns(turns: int, callback: Callable[[], None]) -> None:
+    """Calls back when the running loop has turned that often: what is ready now, and what it wakes, goes first."""
+    loop = asyncio.get_running_loop()
+    if turns <= 1:
+        loop.call_soon(callback)
+    else:
+        loop.call_soon(after_turns, turns - 1, callback)
+
+
+async def turns(count: int) -> None:
+    """Lets the running loop turn that often."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def breathe() -> None:
+    """Gives other threads and sockets a moment of real time; no time of the product passes by it."""
+    await asyncio.sleep(0.0005)
+
+
+def resolve(future: asyncio.Future[None]) -> None:
+    """Ends a future that may have ended already, been cancelled included."""
+    if not future.done():
+        future.set_result(None)

@@ -87,8 +87,8 @@ def open_writer(path: str, synchronous: Synchronous = "normal") -> apsw.Connecti
         ) from None
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise StorageError(
-            f"{path} cannot be opened for writing ({error}). Check the folder's permissions, or name another one with "
-            "--persist-to."
+            f"{path} cannot be opened for writing ({error}). Check the folder's permissions, or name another "
+            "one with --persist-to."
         ) from None
     return db
 
@@ -106,8 +106,8 @@ def _check_owner(db: apsw.Connection, path: str) -> None:
     tables = db.execute("SELECT count(*) FROM sqlite_schema").get
     if owner != APPLICATION_ID and tables:
         raise StorageError(
-            f"{path} is a database of another program (application id {owner}). Move it away, or name another folder "
-            "with --persist-to."
+            f"{path} is a database of another program (application id {owner}). Move it away, or name "
+            "another folder with --persist-to."
         )
 
 

@@ -27,10 +27,9 @@ from emulator.storage.records import (
 
 Row: TypeAlias = tuple[Any, ...]
 
-#: How many rows of history are given more than was asked for at the most: the second entry of a shared row.
 _SELECT_INSTANCES = """
-SELECT key, workflow, id, status, created_at, modified_at, started_at, ended_at, paused_at, wake_at, expires_at, version,
-       trigger, schedule, success_retention_ms, error_retention_ms,
+SELECT key, workflow, id, status, created_at, modified_at, started_at, ended_at, paused_at, wake_at, expires_at,
+       version, trigger, schedule, success_retention_ms, error_retention_ms,
        (SELECT count(*) FROM step WHERE step.instance = instance.key)
 FROM instance
 """
@@ -62,7 +61,7 @@ class SqliteReader:
 
     # -- Workflows and versions
     def workflows(self) -> list[WorkflowRow]:
-        return [WorkflowRow(*row) for row in self._all("list_workflows")]
+        return [_workflow(row) for row in self._all("list_workflows")]
 
     def counts(self) -> dict[int, dict[Status, int]]:
         found: dict[int, dict[Status, int]] = {}
@@ -179,6 +178,11 @@ class SqliteReader:
 def _entries(row: Row) -> list[HistoryRow]:
     event_id, types, *rest = row
     return [HistoryRow(event_id + n, kind, *rest) for n, kind in enumerate(TYPES_OF_CODE[types])]
+
+
+def _workflow(row: Row) -> WorkflowRow:
+    *values, defined = row
+    return WorkflowRow(*values, bool(defined))
 
 
 def _instance(row: Row) -> InstanceRow:

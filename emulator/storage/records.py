@@ -114,6 +114,8 @@ class WorkflowRow:
     created_at: int
     modified_at: int
     triggered_at: int | None
+    #: Whether the running emulator has code for it.
+    defined: bool
 
 
 @dataclass(frozen=True, slots=True)

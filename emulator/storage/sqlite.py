@@ -93,8 +93,14 @@ class SqliteStore(SqliteReader):
     def put_workflow(self, workflow_id: str, name: str, class_name: str, script_name: str, at: int) -> int:
         return int(self._write_returning("put_workflow", (workflow_id, name, class_name, script_name, at, at)))
 
-    def touch_workflow(self, workflow: int, at: int) -> None:
-        self._write("touch_workflow", (at, workflow))
+    def undefine_workflows(self) -> None:
+        self._write("undefine_workflows", ())
+
+    def define_workflow(self, workflow: int, *, defined: bool) -> None:
+        self._write("define_workflow", (int(defined), workflow))
+
+    def delete_workflow(self, workflow: int) -> None:
+        self._write("delete_workflow", (workflow,))
 
     def put_version(self, version: VersionRow) -> int:
         v = version
@@ -102,7 +108,7 @@ class SqliteStore(SqliteReader):
         return int(self._write_returning("put_version", params))
 
     # -- instances
-    def insert_instance(self, new: NewInstance, queue_rank: int) -> int | None:
+    def insert_instance(self, new: NewInstance, queue_rank: int | None) -> int | None:
         params = (
             new.workflow,
             new.id,
@@ -128,8 +134,12 @@ class SqliteStore(SqliteReader):
     def requeue(self, key: int, at: int, queue_rank: int) -> None:
         self._write("queue_instance", (at, queue_rank, key))
 
-    def pause(self, key: int, at: int) -> None:
-        self._write("pause_instance", (key, at))
+    def pause(self, key: int, at: int, *, rested: bool) -> None:
+        self._write("pause_instance", (key, at, 1 if rested else None))
+
+    def was_rested(self, key: int) -> bool:
+        row = self._one("was_rested", (key,))
+        return bool(row and row[0])
 
     def resume(self, key: int, status: Status, at: int, wake_at: int | None) -> None:
         self._write("resume_instance", (STATUS_CODES[status], at, wake_at, key))
@@ -150,6 +160,13 @@ class SqliteStore(SqliteReader):
     ) -> None:
         self._write("finish_instance", (key, STATUS_CODES[status], at, expires_at, output, error, reason))
 
+    def set_error(self, key: int, error: str) -> None:
+        self._write("set_error", (error, key))
+
+    def retention(self, key: int) -> tuple[int | None, int | None]:
+        row = self._one("get_retention", (key,))
+        return (row[0], row[1]) if row else (None, None)
+
     def set_rollback(self, key: int, rollback: str) -> None:
         self._write("set_rollback", (rollback, key))
 
@@ -166,7 +183,7 @@ class SqliteStore(SqliteReader):
             self._write("delete_unclaimed_events", (key, from_seq))
         self._write("delete_steps", (key, from_seq))
         self._write("delete_chunks", (key, from_seq))
-        self._write("reset_instance", (key, at, queue_rank, version, floor))
+        self._write("reset_instance", (key, at, queue_rank, version, floor, from_seq == _EVERYTHING))
 
     def delete(self, key: int) -> None:
         self._write("delete_all_history", (key,))
@@ -194,9 +211,14 @@ class SqliteStore(SqliteReader):
     def next_queued(self, workflow: int, limit: int) -> list[int]:
         return [key for (key,) in self._all("next_queued", (workflow, limit))]
 
-    def count_queued(self) -> int:
-        row = self._one("count_queued")
-        return int(row[0]) if row else 0
+    def count_queued(self) -> dict[int, int]:
+        return dict(self._all("count_queued"))
+
+    def queue_the_forgotten(self, workflow: int) -> None:
+        self._write("queue_the_forgotten", (workflow,))
+
+    def pending_waits(self, key: int) -> list[tuple[int, str]]:
+        return [(seq, config) for seq, config in self._all("pending_waits", (key,))]
 
     def expired(self, at: int, limit: int) -> list[tuple[int, int]]:
         return [(key, workflow) for key, workflow in self._all("expired_instances", (at, limit))]
@@ -243,8 +265,8 @@ class SqliteStore(SqliteReader):
 
     def complete_step(self, key: int, step: StepRow) -> None:
         output, sealed = step.output, None
-        if step.sensitive and output is not None:
-            output, sealed = None, seal(output)
+        if step.sensitive and step.output is not None:
+            output, sealed = None, seal(step.output)
         self._write("complete_step", (step.ended_at, output, sealed, step.stream, key, step.seq))
 
     def fail_step(self, key: int, seq: int, at: int, error: str) -> None:
@@ -293,13 +315,13 @@ class SqliteStore(SqliteReader):
         if row is None:
             return None
         self._write("claim_event", (seq, row[0]))
-        return BufferedEvent(*row[:4], claimed_by=seq)
+        return BufferedEvent(row[0], row[1], row[2], row[3], seq)
 
     def add_chunk(self, key: int, seq: int, n: int, data: bytes) -> None:
         self._write("insert_chunk", (key, seq, n, data))
 
-    def delete_chunks(self, key: int, seq: int) -> None:
-        self._write("delete_chunks", (key, seq))
+    def delete_stream(self, key: int, seq: int) -> None:
+        self._write("delete_stream", (key, seq))
 
     def add_logs(self, key: int, rows: Iterable[LogRow]) -> None:
         for row in rows:

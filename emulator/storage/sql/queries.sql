@@ -18,15 +18,21 @@ ON CONFLICT (name) DO UPDATE SET
         ELSE excluded.modified_at END
 RETURNING key;
 
--- name: touch_workflow
--- Notes when an instance was made last.
-UPDATE workflow SET triggered_at = ? WHERE key = ?;
+-- name: undefine_workflows
+-- At start: none has code yet.
+UPDATE workflow SET defined = 0;
+
+-- name: define_workflow
+UPDATE workflow SET defined = ? WHERE key = ?;
 
 -- name: delete_workflow
 DELETE FROM workflow WHERE key = ?;
 
 -- name: list_workflows
-SELECT key, id, name, class_name, script_name, created_at, modified_at, triggered_at FROM workflow ORDER BY name;
+-- triggered_at is when its newest instance was made.
+SELECT key, id, name, class_name, script_name, created_at, modified_at,
+       (SELECT created_at FROM instance WHERE instance.workflow = workflow.key ORDER BY instance.key DESC LIMIT 1), defined
+FROM workflow ORDER BY name;
 
 -- name: put_version
 -- A version once seen is kept as it was first seen; gives its key.
@@ -62,6 +68,9 @@ SELECT key, workflow, id, status, created_at, modified_at, started_at, ended_at,
        (SELECT count(*) FROM step WHERE step.instance = instance.key)
 FROM instance WHERE key = ?;
 
+-- name: was_rested
+SELECT rested FROM instance WHERE key = ?;
+
 -- name: get_status
 SELECT status FROM instance WHERE key = ?;
 
@@ -81,10 +90,12 @@ UPDATE instance SET status = ?, modified_at = ?, wake_at = ?, queue_rank = NULL 
 UPDATE instance SET status = 0, modified_at = ?, wake_at = NULL, paused_at = NULL, queue_rank = ? WHERE key = ?;
 
 -- name: pause_instance
-UPDATE instance SET status = 2, modified_at = ?2, paused_at = ?2, wake_at = NULL, queue_rank = NULL WHERE key = ?1;
+-- rested: there was no run in memory, and there need be none after resume until the wake.
+UPDATE instance SET status = 2, modified_at = ?2, paused_at = ?2, wake_at = NULL, queue_rank = NULL, rested = ?3
+WHERE key = ?1;
 
 -- name: resume_instance
-UPDATE instance SET status = ?, modified_at = ?, wake_at = ?, paused_at = NULL WHERE key = ?;
+UPDATE instance SET status = ?, modified_at = ?, wake_at = ?, paused_at = NULL, rested = NULL WHERE key = ?;
 
 -- name: set_wake
 UPDATE instance SET wake_at = ? WHERE key = ?;
@@ -94,12 +105,19 @@ UPDATE instance SET status = ?2, modified_at = ?3, ended_at = ?3, wake_at = NULL
                     expires_at = ?4, output = ?5, error = ?6, reason = ?7
 WHERE key = ?1;
 
+-- name: set_error
+-- While it rolls back, the error shows already (case rollback-status).
+UPDATE instance SET error = ? WHERE key = ?;
+
+-- name: get_retention
+SELECT success_retention_ms, error_retention_ms FROM instance WHERE key = ?;
+
 -- name: set_rollback
 UPDATE instance SET rollback = ? WHERE key = ?;
 
 -- name: reset_instance
 -- For restart: as created, with the ids of its events going on from where they were.
-UPDATE instance SET status = 0, modified_at = ?2, started_at = NULL, ended_at = NULL, paused_at = NULL, wake_at = NULL,
+UPDATE instance SET status = 0, modified_at = ?2, started_at = CASE WHEN ?6 THEN NULL ELSE started_at END, ended_at = NULL, paused_at = NULL, wake_at = NULL,
                     expires_at = NULL, queue_rank = ?3, version = ?4, output = NULL, error = NULL, rollback = NULL,
                     reason = NULL, event_floor = ?5
 WHERE key = ?1;
@@ -140,16 +158,22 @@ DELETE FROM event WHERE instance = ?1 AND (claimed_by IS NULL OR claimed_by >= ?
 -- name: delete_chunks
 DELETE FROM chunk WHERE instance = ? AND step >= ?;
 
+-- name: delete_stream
+DELETE FROM chunk WHERE instance = ? AND step = ?;
+
 -- name: delete_logs
 DELETE FROM log WHERE instance = ?;
 
 -- name: next_wake
 -- When the earliest waiting instance is due.
-SELECT wake_at FROM instance WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1;
+SELECT wake_at FROM instance
+WHERE wake_at IS NOT NULL AND workflow IN (SELECT key FROM workflow WHERE defined) ORDER BY wake_at LIMIT 1;
 
 -- name: due_instances
 -- Earliest first; of one moment, the oldest first.
-SELECT key, workflow, wake_at FROM instance WHERE wake_at IS NOT NULL AND wake_at <= ? ORDER BY wake_at, key LIMIT ?;
+SELECT key, workflow, wake_at FROM instance
+WHERE wake_at IS NOT NULL AND wake_at <= ? AND workflow IN (SELECT key FROM workflow WHERE defined)
+ORDER BY wake_at, key LIMIT ?;
 
 -- name: left_in_memory
 -- What was running when the process died.
@@ -160,7 +184,7 @@ SELECT key, workflow, status FROM instance WHERE status IN (1, 6, 8) ORDER BY ke
 SELECT key FROM instance WHERE workflow = ? AND queue_rank IS NOT NULL ORDER BY queue_rank, key LIMIT ?;
 
 -- name: count_queued
-SELECT count(*) FROM instance WHERE queue_rank IS NOT NULL;
+SELECT workflow, count(*) FROM instance WHERE queue_rank IS NOT NULL GROUP BY workflow;
 
 -- name: queued_before
 -- How many of its Workflow's queue come before it.
@@ -173,6 +197,15 @@ SELECT key, workflow FROM instance WHERE expires_at IS NOT NULL AND expires_at <
 
 -- name: next_expiry
 SELECT expires_at FROM instance WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT 1;
+
+-- name: queue_the_forgotten
+-- Created, but the process died before it was started or queued: as if it had waited all the time.
+UPDATE instance SET queue_rank = 0 WHERE workflow = ? AND status = 0 AND queue_rank IS NULL;
+
+-- name: pending_waits
+-- Event waits of an instance that nothing has ended yet.
+SELECT seq, step_config.text FROM step JOIN step_config ON step_config.key = step.config
+WHERE instance = ? AND kind = 2 AND state = 2 ORDER BY seq;
 
 -- name: instance_keys
 SELECT key FROM instance WHERE workflow = ?;

@@ -13,7 +13,7 @@ CREATE TABLE workflow (
     script_name  TEXT NOT NULL,
     created_at   INTEGER NOT NULL,
     modified_at  INTEGER NOT NULL,
-    triggered_at INTEGER
+    defined      INTEGER NOT NULL DEFAULT 0 -- whether the running emulator has code for it
 );
 
 CREATE TABLE version (
@@ -42,6 +42,7 @@ CREATE TABLE instance (
     wake_at              INTEGER,
     expires_at           INTEGER,
     queue_rank           INTEGER,
+    rested               INTEGER, -- paused while no run was in memory
     version              INTEGER NOT NULL,
     trigger              INTEGER NOT NULL,
     success_retention_ms INTEGER,

@@ -1,0 +1,22 @@
+"""Which step the running code belongs to: set by the engine, read by `print` and by nested steps."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StepFrame:
+    """Where user code is. `step` and `attempt` are None in run() itself; `seq` is storage's number of the step."""
+
+    workflow_name: str
+    instance_id: str
+    instance_key: int
+    step: str | None = None
+    seq: int | None = None
+    attempt: int | None = None
+
+
+#: None outside of any instance (a fetch handler, an import).
+current_step: ContextVar[StepFrame | None] = ContextVar("current_step", default=None)

@@ -1,0 +1,1 @@
+"""Durable execution: knows neither HTTP nor SQL nor the language of a Worker."""

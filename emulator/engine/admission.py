@@ -1,0 +1,74 @@
+"""Who may run now: slots of the concurrency limits, and the queue of those that wait for one.
+
+Slots are held by instances that run, wait for a pause or roll back; sleeping, waiting and paused ones hold none.
+The queue lies in storage: resumed and woken instances come first, then new ones, each in order of creation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from emulator.engine.definitions import WorkflowState
+from emulator.limits import Limits
+
+#: Ranks in the queue.
+AGAIN: Final = -1
+NEW: Final = 0
+
+
+class Slots:
+    """How many instances of each Workflow are busy."""
+
+    def __init__(self) -> None:
+        self._busy: Counter[int] = Counter()
+        self.total = 0
+        self._freed: Callable[[int], None] | None = None
+
+    def on_freed(self, callback: Callable[[int], None]) -> None:
+        """Calls back with the key of the Workflow whenever one of its slots becomes free."""
+        self._freed = callback
+
+    def change(self, workflow: int, by: int) -> None:
+        self._busy[workflow] += by
+        self.total += by
+        if by < 0 and self._freed is not None:
+            self._freed(workflow)
+
+    def busy(self, workflow: int) -> int:
+        return self._busy[workflow]
+
+
+class Admission:
+    """Decides, and counts who is queued; what it says the engine carries out."""
+
+    def __init__(self, slots: Slots, limits: Limits, queued: dict[int, int]) -> None:
+        self._slots = slots
+        self._limits = limits
+        self._queued: Counter[int] = Counter(queued)
+
+    def may_run(self, workflow: WorkflowState) -> bool:
+        """Whether a slot is free for an instance of this Workflow; who is queued has to be asked apart."""
+        total = self._limits.concurrency
+        if total is not None and self._slots.total >= total:
+            return False
+        own = workflow.definition.concurrency_limit
+        return own is None or self._slots.busy(workflow.key) < own
+
+    def may_overtake(self, workflow: WorkflowState) -> bool:
+        """Whether a new instance may start at once: a slot is free, and nobody waits for it."""
+        return self._queued[workflow.key] == 0 and self.may_run(workflow)
+
+    def queued(self, workflow: int) -> int:
+        return self._queued[workflow]
+
+    @property
+    def queued_in_all(self) -> int:
+        return self._queued.total()
+
+    def joined(self, workflow: int) -> None:
+        self._queued[workflow] += 1
+
+    def left(self, workflow: int) -> None:
+        self._queued[workflow] -= 1

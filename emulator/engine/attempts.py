@@ -1,0 +1,282 @@
+"""The attempts of one step.do: each is recorded before its callback runs, and its result before do() returns."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from bindings.context import StepFrame, current_step
+from bindings.errors import (
+    EngineError,
+    ErrorInfo,
+    NonRetryableDelayError,
+    NotSerialisable,
+    RunAborted,
+    WorkerError,
+    WorkflowFatalError,
+    WorkflowInternalError,
+    WorkflowTimeoutError,
+    error_info,
+)
+from bindings.ports import StepCallback, StepContext, StepResult, StreamOutput
+from bindings.values import Encoded
+from emulator.engine.delays import delay_before_retry, is_non_retryable
+from emulator.engine.retries import StepConfig
+from emulator.engine.run import HostCrashed, Run
+from emulator.engine.streams import InvalidStream, store_stream, stored_stream
+from emulator.engine.waits import Wait
+from emulator.limits import MIB
+from emulator.storage.records import EventType, StepRow, StepState
+
+_T = EventType
+
+#: The error of an attempt that was in flight when the process died (semantics: crash during an attempt).
+CRASHED: Final = ErrorInfo("WorkflowInternalError", "Attempt failed due to internal workflows error")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How an attempt failed. `final`: no retry can help. `fatal`: the instance ends with this error instead."""
+
+    error: ErrorInfo
+    final: bool = False
+    fatal: ErrorInfo | None = None
+    thrown: ErrorInfo | None = None
+
+
+class Attempts:
+    """Runs the attempts of the steps of one pass."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._core = run.core
+        self._instance = run.instance
+
+    def begin_first(self, row: StepRow) -> None:
+        """Stores a new step together with its first attempt."""
+        self._core.store.insert_step(self._instance.key, row)
+        self._instance.log(_T.STEP_STARTED, _T.ATTEMPT_STARTED, step=row.seq, attempt=1)
+        self._run.note_running()
+
+    def _begin(self, row: StepRow) -> None:
+        row.attempts += 1
+        row.state = StepState.IN_FLIGHT
+        row.due_at = None
+        self._core.store.start_attempt(self._instance.key, row.seq, row.attempts)
+        self._instance.log(_T.ATTEMPT_STARTED, step=row.seq, attempt=row.attempts)
+        self._run.note_running()
+
+    async def run(self, row: StepRow, settings: StepConfig, callback: StepCallback, *, is_new: bool) -> StepResult:
+        """The result of the step, or its final error as `WorkerError`."""
+        if not is_new:
+            await self._recover(row, settings)
+        while True:
+            outcome = await self._attempt(row, settings, callback)
+            if not isinstance(outcome, Failure):
+                await self._core.commits.durable()
+                self._run.after_step()
+                return outcome
+            await self._fail_or_wait(row, settings, outcome)
+            await self._run.before_step()
+            self._begin(row)
+
+    # -- one attempt
+    async def _attempt(self, row: StepRow, settings: StepConfig, callback: StepCallback) -> StepResult | Failure:
+        run, instance = self._run, self._instance
+        run.enter_callback()
+        await self._core.commits.durable()
+        run.check_attached()
+        name = row.public_name
+        frame = StepFrame(instance.workflow.name, instance.id, instance.key, name, row.seq, row.attempts)
+        token = current_step.set(frame)
+        try:
+            context = StepContext(row.name, row.count, row.attempts, settings.shown)
+            result = await self._call(row, settings, callback, context)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
+            return self._failed(row, error)
+        except asyncio.CancelledError as error:
+            if self._is_ours(error):
+                raise
+            return self._failed(row, error)
+        finally:
+            current_step.reset(token)
+        run.check_attached()
+        return await self._succeeded(row, result)
+
+    async def _call(
+        self, row: StepRow, settings: StepConfig, callback: StepCallback, context: StepContext
+    ) -> StepResult:
+        if self._run.modifications is not None:
+            mocked = self._run.modifications.outcome(row.name, row.count, row.attempts)
+            if mocked is not None:
+                if mocked.times_out:
+                    raise WorkflowTimeoutError(settings.timeout_ms)
+                if mocked.error is not None:
+                    raise WorkerError(mocked.error)
+                return mocked.result or Encoded("null")
+        result = callback(context)
+        if isinstance(result, str | StreamOutput):
+            return result
+        return await self._core.callbacks.within(settings.timeout_ms, result)
+
+    async def _succeeded(self, row: StepRow, result: StepResult) -> StepResult | Failure:
+        """Stores a result that the limits allow."""
+        key = self._instance.key
+        if isinstance(result, StreamOutput):
+            try:
+                await store_stream(self._core.store, key, row.seq, result, self._core.limits)
+            except (InvalidStream, WorkflowFatalError) as error:
+                return self._bad_stream(row, error)
+            self._run.check_attached()
+            row.stream = "stream"
+        elif (problem := self._too_large(row, result)) is not None:
+            return self._failed(row, problem)
+        else:
+            row.output = result
+        self._run.leave_callback()
+        row.state = StepState.COMPLETED
+        row.ended_at = self._core.clock.now()
+        self._core.store.complete_step(key, row)
+        self._instance.log(_T.ATTEMPT_COMPLETED, _T.STEP_COMPLETED, step=row.seq, attempt=row.attempts)
+        return stored_stream(self._core.store, key, row.seq) if isinstance(result, StreamOutput) else result
+
+    def _too_large(self, row: StepRow, result: Encoded) -> WorkflowInternalError | None:
+        most = self._core.limits.step_result_bytes
+        if most is None or len(result) * 4 <= most or result.size() <= most:
+            return None
+        # Cloudflare's text says 1MiB whatever the engine enforces (case outputs-too-large).
+        shown = (
+            f"{most // MIB}MiB"
+            if most % MIB == 0 and most < 8 * MIB
+            else "1MiB"
+            if most >= MIB
+            else f"{most} bytes"
+        )
+        return WorkflowInternalError(
+            f"Step {row.public_name} output is too large. Maximum allowed size is {shown}."
+        )
+
+    # -- failure
+    def _is_ours(self, error: asyncio.CancelledError) -> bool:
+        """Whether a cancellation means the pass; user code may also have cancelled something of its own."""
+        task = asyncio.current_task()
+        return (
+            not self._run.attached or isinstance(error, RunAborted) or (task is not None and task.cancelling() > 0)
+        )
+
+    def _failed(self, row: StepRow, error: BaseException) -> Failure:
+        if isinstance(error, HostCrashed):
+            raise error
+        self._run.check_attached()
+        self._run.leave_callback()
+        if isinstance(error, NotSerialisable):
+            return self._unserialisable(row, error)
+        info = error_info(error)
+        if is_non_retryable(info):
+            return self._non_retryable(info)
+        return Failure(info)
+
+    def _non_retryable(self, info: ErrorInfo) -> Failure:
+        if self._instance.workflow.definition.preserve_non_retryable:
+            return Failure(info, final=True)
+        shown = info.folded().message
+        logged = ErrorInfo(
+            "WorkflowFatalError", f'Step threw a NonRetryableError with message "{shown}"', info.stack
+        )
+        return Failure(logged, final=True, thrown=info)
+
+    def _unserialisable(self, row: StepRow, error: NotSerialisable) -> Failure:
+        where = f"{error.what} at {error.path}"
+        logged = ErrorInfo(
+            "WorkflowFatalError",
+            f'Value returned from step "{row.name}" is not serialisable',
+            cause=ErrorInfo("NotSerialisable", where),
+        )
+        fatal = ErrorInfo(
+            "WorkflowFatalError",
+            "The execution of the Workflow instance was terminated, as the step "
+            f'"{row.name}" returned a value which is not serialisable',
+            cause=ErrorInfo("NotSerialisable", where),
+        )
+        return Failure(logged, final=True, fatal=fatal)
+
+    def _bad_stream(self, row: StepRow, error: EngineError) -> Failure:
+        self._run.leave_callback()
+        fatal = ErrorInfo(
+            "WorkflowFatalError",
+            f'The execution of the Workflow instance was terminated, as the step "{row.name}" returned an invalid '
+            f"ReadableStream output. {error.message}",
+        )
+        logged = (
+            error.info if isinstance(error, WorkflowFatalError) else ErrorInfo("WorkflowFatalError", error.message)
+        )
+        return Failure(logged, final=True, fatal=fatal)
+
+    async def _fail_or_wait(self, row: StepRow, settings: StepConfig, failure: Failure) -> None:
+        """Waits for the next attempt; raises `WorkerError` when there is none."""
+        if failure.fatal is not None:
+            self._fail(row, failure.error, failure.error)
+            await self._run.owner.unstorable(self._run, failure.fatal)
+            raise RunAborted
+        if failure.final or row.attempts > settings.limit:
+            await self._fail_for_good(row, failure.error, failure.thrown or failure.error)
+        try:
+            delay_ms = await self._delay(row, settings, failure.error)
+        except NonRetryableDelayError as error:
+            await self._fail_for_good(row, failure.error, error.info)
+            raise
+        await self._wait_for_retry(row, failure.error, delay_ms)
+
+    async def _fail_for_good(self, row: StepRow, logged: ErrorInfo, thrown: ErrorInfo) -> None:
+        self._fail(row, logged, thrown)
+        await self._core.commits.durable()
+        self._run.after_step()
+        raise WorkerError(thrown)
+
+    def _fail(self, row: StepRow, logged: ErrorInfo, thrown: ErrorInfo) -> None:
+        row.state = StepState.FAILED
+        row.ended_at = self._core.clock.now()
+        row.error = json.dumps(thrown.to_json())
+        self._core.store.fail_step(self._instance.key, row.seq, row.ended_at, row.error)
+        detail = json.dumps({"error": logged.to_json()})
+        self._instance.log(_T.ATTEMPT_ERRORED, _T.STEP_ERRORED, step=row.seq, attempt=row.attempts, detail=detail)
+
+    # -- the delay before the next attempt
+    async def _delay(self, row: StepRow, settings: StepConfig, error: ErrorInfo) -> int:
+        modified = self._run.modifications
+        if modified is not None and modified.skips_retry_delay(row.name, row.count):
+            return 0
+        if settings.delay_function is None:
+            return settings.delay_after(row.attempts)
+        if self._run.executing == 0:
+            self._instance.log_mood(_T.WORKFLOW_WAITING)
+        context = StepContext(row.name, row.count, row.attempts, settings.shown)
+        delay_ms = await delay_before_retry(self._core, settings, context, error)
+        self._run.check_attached()
+        return delay_ms
+
+    async def _wait_for_retry(self, row: StepRow, error: ErrorInfo, delay_ms: int) -> None:
+        row.state = StepState.RETRYING
+        row.due_at = self._core.clock.now() + delay_ms
+        self._core.store.retry_step(self._instance.key, row.seq, row.due_at)
+        detail = json.dumps({"error": error.to_json(), "retryDelayMs": delay_ms})
+        self._instance.log(_T.ATTEMPT_ERRORED, step=row.seq, attempt=row.attempts, detail=detail)
+        self._run.after_step()
+        await self._run.wait(row, row.due_at, Wait.end)
+
+    # -- after a crash or a rest
+    async def _recover(self, row: StepRow, settings: StepConfig) -> None:
+        """Brings a record of an earlier pass to the start of its next attempt."""
+        if row.state is StepState.RETRYING:
+            await self._run.wait(row, row.due_at or 0, Wait.end)
+        elif row.attempts > settings.limit:
+            thrown = ErrorInfo(
+                "WorkflowInternalError", f'Attempt {row.attempts} of step "{row.name}" did not finish'
+            )
+            await self._fail_for_good(row, CRASHED, thrown)
+        else:
+            detail = json.dumps({"error": CRASHED.to_json(), "retryDelayMs": 0})
+            self._instance.log(_T.ATTEMPT_ERRORED, step=row.seq, attempt=row.attempts, detail=detail)
+        self._begin(row)

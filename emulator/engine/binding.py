@@ -1,0 +1,153 @@
+"""The engine as one Workflow binding sees it: the `WorkflowPort`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bindings.errors import EngineError, ErrorInfo, WorkflowError
+from bindings.ports import InstanceStatus
+from bindings.values import UNDEFINED_TEXT, Encoded
+from emulator.engine import names
+from emulator.engine.commands import Commands, not_found
+from emulator.engine.core import Core
+from emulator.engine.creation import Creation
+from emulator.engine.definitions import WorkflowState
+from emulator.engine.history import Subscription, is_undefined, subscription_options
+from emulator.engine.requests import INTERNAL, NOT_FOUND, Requests
+from emulator.storage.records import Status, Trigger
+
+
+class Binding:
+    """Calls on a Workflow and its instances, by name and id. The REST API uses it too, with its own trigger."""
+
+    def __init__(
+        self,
+        core: Core,
+        workflow: WorkflowState,
+        creation: Creation,
+        commands: Commands,
+        trigger: Trigger = Trigger.BINDING,
+    ) -> None:
+        self._core = core
+        self._workflow = workflow
+        self._creation = creation
+        self._commands = commands
+        self._trigger = trigger
+        self._requests = Requests(core.limits, core.compat)
+
+    @property
+    def workflow_name(self) -> str:
+        return self._workflow.name
+
+    # -- the Workflow
+    async def create(self, options: object = None) -> str:
+        request = self._requests.create(options)
+        return (await self._creation.create(self._workflow, request, self._trigger)).id
+
+    async def create_batch(self, options: object) -> Sequence[str] | Mapping[str, object]:
+        if isinstance(options, list):
+            requests = self._requests.batch(options)
+            made, _ = await self._creation.create_batch(self._workflow, requests, self._trigger)
+            return [instance.id for instance in made]
+        if not isinstance(options, Mapping):
+            raise WorkflowError("(body) Provided argument is invalid", code="body")
+        requests = self._requests.object_batch(options)
+        made, errors = await self._creation.create_batch(self._workflow, requests, self._trigger)
+        return {"created": [instance.id for instance in made], "errors": [error.to_json() for error in errors]}
+
+    async def delete_batch(self, ids: object) -> Mapping[str, object]:
+        """Repeated ids are deleted once and reported at every position."""
+        deleted: list[dict[str, object]] = []
+        errors: list[dict[str, object]] = []
+        outcomes: dict[str, tuple[int, str] | None] = {}
+        for index, one in enumerate(self._requests.delete_batch(ids)):
+            if one not in outcomes:
+                outcomes[one] = await self._delete_one(one)
+            problem = outcomes[one]
+            if problem is None:
+                deleted.append({"id": one})
+            else:
+                errors.append({"index": index, "id": one, "code": problem[0], "message": problem[1]})
+        return {"deleted": deleted, "errors": errors}
+
+    async def _delete_one(self, instance_id: str) -> tuple[int, str] | None:
+        key = self._core.store.find(self._workflow.key, instance_id)
+        if key is None:
+            return NOT_FOUND
+        try:
+            await self._commands.delete(key)
+        except EngineError:
+            return INTERNAL
+        return None
+
+    async def get(self, instance_id: object) -> str:
+        self._key(instance_id)
+        return str(instance_id)
+
+    # -- one instance
+    def _key(self, instance_id: object) -> int:
+        key = self._core.store.find(self._workflow.key, instance_id) if isinstance(instance_id, str) else None
+        if key is None:
+            raise not_found()
+        return key
+
+    async def status(self, instance_id: str) -> InstanceStatus:
+        key = self._key(instance_id)
+        status, values = self._core.store.status(key), self._core.store.values(key)
+        if status is None or values is None:
+            raise not_found()
+        output = None if is_undefined(values.output) else Encoded(values.output or "null")
+        error = ErrorInfo.from_json(_json(values.error)) if values.error else None
+        hidden = status is Status.ROLLING_BACK and self._core.compat.status_hides_rolling_back
+        return InstanceStatus(Status.RUNNING if hidden else status, output, error)
+
+    async def pause(self, instance_id: str) -> None:
+        await self._commands.pause(self._key(instance_id))
+
+    async def resume(self, instance_id: str) -> None:
+        await self._commands.resume(self._key(instance_id))
+
+    async def terminate(self, instance_id: str, options: object = None) -> None:
+        """`options`: {"rollback": bool}; "reason" is ours, kept for people."""
+        given: Mapping[str, object] = options if isinstance(options, Mapping) else {}
+        reason = given.get("reason")
+        await self._commands.terminate(
+            self._key(instance_id),
+            rollback=given.get("rollback") is True,
+            reason=reason if isinstance(reason, str) else None,
+        )
+
+    async def restart(self, instance_id: str, options: object = None) -> None:
+        """`options`: {"from": {"name", "count"?, "type"?}}."""
+        given: Mapping[str, Any] = options if isinstance(options, Mapping) else {}
+        origin = given.get("from")
+        await self._commands.restart(self._key(instance_id), origin if isinstance(origin, Mapping) else None)
+
+    async def delete(self, instance_id: str) -> None:
+        await self._commands.delete(self._key(instance_id))
+
+    async def send_event(self, instance_id: str, event: object) -> None:
+        """`event`: {"type", "payload"?}."""
+        key = self._key(instance_id)
+        given: Mapping[str, object] = event if isinstance(event, Mapping) else {}
+        kind = names.event_type(given.get("type"), self._core.limits)
+        payload = given.get("payload", UNDEFINED_TEXT)
+        self._requests.params(payload, "payload of the event")
+        assert isinstance(payload, Encoded)
+        await self._commands.send_event(key, kind, payload)
+
+    async def skip_sleep(self, instance_id: str, name: object = None) -> None:
+        await self._commands.skip_sleep(self._key(instance_id), name if isinstance(name, str) else None)
+
+    async def subscribe(self, instance_id: str, options: object = None) -> Subscription:
+        key = self._key(instance_id)
+        cursor, types = subscription_options(options)
+        return Subscription(self._core.store, self._core.changes, key, instance_id, cursor, types)
+
+
+def _json(text: str) -> dict[str, object]:
+    import json
+
+    loaded: dict[str, object] = json.loads(text)
+    return loaded

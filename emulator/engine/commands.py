@@ -1,0 +1,239 @@
+"""What may be done to an instance from outside, by the table in lifecycle.py."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from bindings.errors import EngineError, WorkflowError
+from bindings.values import Encoded
+from emulator.engine.admission import AGAIN, NEW
+from emulator.engine.core import Core
+from emulator.engine.instance import Instance
+from emulator.engine.lifecycle import BUSY, Command, Verdict, check
+from emulator.engine.passes import Passes
+from emulator.engine.rollback import TERMINATED
+from emulator.storage.records import FINITE, EventType, Status, StepKind, StepRow, StepState
+
+_T = EventType
+_log = logging.getLogger("stepwell.engine")
+
+
+class Commands:
+    """Each method changes one instance, and returns when the change is durable."""
+
+    def __init__(self, core: Core, passes: Passes) -> None:
+        self._core = core
+        self._passes = passes
+
+    def instance(self, key: int) -> Instance:
+        """The instance; raises when it is gone."""
+        instance = self._passes.load(key)
+        if instance is None:
+            raise not_found()
+        return instance
+
+    async def pause(self, key: int) -> None:
+        instance = self.instance(key)
+        if check(instance.status, Command.PAUSE) is Verdict.NOTHING:
+            return
+        run = instance.run
+        if run is not None and run.executing:
+            instance.become(Status.WAITING_FOR_PAUSE)
+            self._core.store.set_status(key, Status.WAITING_FOR_PAUSE, self._core.clock.now(), run.waits.next_at())
+            instance.log(_T.WORKFLOW_WAITING_FOR_PAUSE)
+        else:
+            self._leave_queue(instance)
+            self._passes.outcomes.pause(instance, rested=run is None and instance.status is Status.WAITING)
+            self._drop_run(instance)
+        await self._core.commits.durable()
+
+    def _leave_queue(self, instance: Instance) -> None:
+        if instance.status is Status.QUEUED:
+            self._passes.leave_queue(instance)
+
+    def _drop_run(self, instance: Instance) -> None:
+        if instance.run is not None:
+            instance.run.detach()
+        self._passes.forget(instance)
+
+    async def resume(self, key: int) -> None:
+        instance = self.instance(key)
+        if not self._core.compat.resume_requires_paused and instance.status not in (
+            Status.PAUSED,
+            Status.WAITING_FOR_PAUSE,
+        ):
+            return
+        check(instance.status, Command.RESUME)
+        if instance.status is Status.WAITING_FOR_PAUSE:
+            self._undo_pause(instance)
+        else:
+            self._go_on(instance)
+        await self._core.commits.durable()
+
+    def _undo_pause(self, instance: Instance) -> None:
+        instance.become(Status.RUNNING)
+        run = instance.run
+        at = run.waits.next_at() if run is not None else None
+        self._core.store.set_status(instance.key, Status.RUNNING, self._core.clock.now(), at)
+        instance.log(_T.WORKFLOW_RUNNING)
+        instance.mood = _T.WORKFLOW_RUNNING
+        if run is not None:
+            run.pause_undone()
+
+    def _go_on(self, instance: Instance) -> None:
+        """From paused: every wait keeps the time it had left (cases pause-in-*)."""
+        store, now = self._core.store, self._core.clock.now()
+        row = store.instance(instance.key)
+        paused_at = row.paused_at if row is not None and row.paused_at is not None else now
+        wake_at = store.move_deadlines(instance.key, now - paused_at)
+        if not instance.started:
+            self._passes.queue(instance, NEW)
+        elif store.was_rested(instance.key):
+            instance.become(Status.WAITING)
+            store.resume(instance.key, Status.WAITING, now, wake_at)
+            instance.log_mood(_T.WORKFLOW_WAITING)
+            self._passes.alarm.by(wake_at)
+        elif self._passes.admission.may_run(instance.workflow):
+            instance.become(Status.RUNNING)
+            store.resume(instance.key, Status.RUNNING, now, wake_at)
+            self._passes.start(instance)
+        else:
+            self._passes.queue(instance, AGAIN)
+
+    async def terminate(self, key: int, *, rollback: bool = False, reason: str | None = None) -> None:
+        """Ends the instance; with `rollback` after its handlers have run. `reason` is kept for people."""
+        instance = self.instance(key)
+        check(instance.status, Command.TERMINATE)
+        self._leave_queue(instance)
+        if rollback and instance.started and instance.status is not Status.ROLLING_BACK:
+            if await self._terminate_with_rollback(instance, reason):
+                return
+            instance = self.instance(key)
+            check(instance.status, Command.TERMINATE)
+        self._drop_run(instance)
+        await self._passes.outcomes.terminated(instance, reason)
+
+    async def _terminate_with_rollback(self, instance: Instance, reason: str | None) -> bool:
+        """False when there is nothing to roll back."""
+        run = instance.run
+        if run is not None and run.steps is not None:
+            rollbacks, missing = run.steps.rollbacks, list[StepRow]()
+        else:
+            run, rollbacks, missing = await self._passes.collect_rollbacks(instance)
+        if not len(rollbacks) and not missing:
+            return False
+        # In a task of its own: the caller may be the very code that is stopped here.
+        rolling_back = asyncio.get_running_loop().create_task(
+            self._passes.outcomes.roll_back(
+                run, rollbacks, TERMINATED.folded(), Status.TERMINATED, missing=missing, reason=reason
+            )
+        )
+        run.stop_code()
+        await asyncio.shield(rolling_back)
+        return True
+
+    async def restart(self, key: int, origin: Mapping[str, object] | None = None) -> None:
+        """From the top, or from the step that `origin` names: {"name", "count"?, "type"?}."""
+        instance = self.instance(key)
+        check(instance.status, Command.RESTART)
+        from_seq = 0 if origin is None else self._step_to_restart_from(key, origin)
+        self._leave_queue(instance)
+        self._drop_run(instance)
+        instance.become(Status.QUEUED) if instance.status is not Status.QUEUED else None
+        store, now = self._core.store, self._core.clock.now()
+        store.reset(key, now, NEW, instance.workflow.version_key, from_seq)
+        instance.mood = None
+        if from_seq == 0:
+            instance.started = False
+            instance.log(_T.WORKFLOW_QUEUED)
+        self._core.changes.note(key)
+        self._passes.enqueue_or_start(instance)
+        await self._core.commits.durable()
+
+    def _step_to_restart_from(self, key: int, origin: Mapping[str, object]) -> int:
+        name, count, kind = origin.get("name"), origin.get("count", 1), origin.get("type", "do")
+        seq = None
+        if isinstance(name, str) and isinstance(count, int) and kind in set(StepKind):
+            seq = self._core.store.find_step(key, StepKind(str(kind)), name, count)
+        if seq is None:
+            raise WorkflowError(
+                f'(instance.cannot_restart) Step "{name}" not found in execution history',
+                code="instance.cannot_restart",
+            )
+        return seq
+
+    async def delete(self, key: int) -> None:
+        instance = self.instance(key)
+        self._leave_queue(instance)
+        self._drop_run(instance)
+        if instance.status in BUSY:
+            self._core.slots.change(instance.workflow.key, -1)
+        self._core.store.delete(key)
+        self._core.changes.note(key)
+        await self._core.commits.durable()
+
+    async def send_event(self, key: int, event_type: str, payload: Encoded) -> None:
+        """Keeps the event until a wait of its type takes it; first in, first out."""
+        instance = self.instance(key)
+        check(instance.status, Command.SEND_EVENT)
+        if instance.status in FINITE:
+            _log.warning(
+                'event "%s" sent to an instance that is %s already; nothing waits for it',
+                event_type,
+                instance.status,
+                extra={"instance": instance},
+            )
+        self._core.store.add_event(key, event_type, payload, self._core.clock.now())
+        self._core.changes.note(key)
+        run = instance.run
+        if instance.status is Status.WAITING and self._waits_for(instance, event_type):
+            self._passes.wake(key)
+        elif run is not None and instance.status is Status.RUNNING:
+            run.progress()
+        await self._core.commits.durable()
+
+    def _waits_for(self, instance: Instance, event_type: str) -> bool:
+        if instance.run is not None:
+            return any(wait.event_type == event_type for wait in instance.run.waits)
+        wanted = f'"type":"{event_type}"'
+        return any(wanted in config for _, config in self._core.store.pending_waits(instance.key))
+
+    async def skip_sleep(self, key: int, name: str | None = None) -> None:
+        """Ends the sleep that is due next, or retry delay; with `name` ("nap-1" or "nap") that one."""
+        instance = self.instance(key)
+        check(instance.status, Command.SKIP_SLEEP)
+        store, now = self._core.store, self._core.clock.now()
+        sleeping = [
+            row
+            for row in store.steps(key, with_outputs=False)
+            if (row.kind is StepKind.SLEEP and row.state is StepState.PENDING) or row.state is StepState.RETRYING
+        ]
+        if name is not None:
+            sleeping = [row for row in sleeping if name in (row.name, row.public_name)]
+        if not sleeping:
+            raise WorkflowError(
+                f"(instance.not_sleeping) There is no sleep{f' named {name!r}' if name else ''} to skip",
+                code="instance.not_sleeping",
+            )
+        row = min(sleeping, key=lambda one: (one.due_at or 0, one.seq))
+        self._end_now(instance, row.seq, now)
+        await self._core.commits.durable()
+
+    def _end_now(self, instance: Instance, seq: int, now: int) -> None:
+        row = self._core.store.instance(instance.key)
+        paused_at = row.paused_at if row is not None else None
+        self._core.store.move_step(instance.key, seq, paused_at if paused_at is not None else now)
+        self._core.changes.note(instance.key)
+        if instance.run is not None:
+            for wait in instance.run.waits:
+                if wait.row.seq == seq:
+                    wait.due_at = wait.row.due_at = now
+        if paused_at is None:
+            self._passes.wake(instance.key)
+
+
+def not_found() -> EngineError:
+    """The bare error of get() and of all methods of a handle (case get-unknown)."""
+    return EngineError("instance.not_found", code="instance.not_found")

@@ -1,0 +1,53 @@
+"""What every part of the engine shares: storage, time, limits, and the log of what happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from emulator.clock import Clock
+from emulator.engine.admission import Slots
+from emulator.engine.callbacks import Callbacks
+from emulator.engine.compat import Compat
+from emulator.engine.durability import Commits
+from emulator.engine.history import Changes
+from emulator.engine.introspection import Introspection
+from emulator.engine.retries import StepConfigs
+from emulator.engine.timers import Deadlines
+from emulator.limits import Limits
+from emulator.storage.store import Store
+
+
+@dataclass(slots=True)
+class Core:
+    """Built once per engine; nothing in it knows about single instances."""
+
+    store: Store
+    clock: Clock
+    limits: Limits
+    compat: Compat
+    commits: Commits
+    changes: Changes
+    callbacks: Callbacks
+    configs: StepConfigs
+    introspection: Introspection = field(default_factory=Introspection)
+    slots: Slots = field(default_factory=Slots)
+    #: Runs that were woken a few turns ago and may still go on.
+    unsettled: int = 0
+    #: Busy instances that only let time pass: the delay between two attempts of a rollback.
+    parked: int = 0
+
+    @staticmethod
+    def build(store: Store, clock: Clock, limits: Limits, compat: Compat) -> Core:
+        changes = Changes()
+        slots = Slots()
+        return Core(
+            store=store,
+            clock=clock,
+            limits=limits,
+            compat=compat,
+            commits=Commits(store, lambda: slots.total, changes.publish),
+            changes=changes,
+            callbacks=Callbacks(Deadlines(clock)),
+            configs=StepConfigs(limits, compat),
+            slots=slots,
+        )

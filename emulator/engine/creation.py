@@ -1,0 +1,116 @@
+"""Making instances: validated requests become rows, and start as soon as a slot is free."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Sequence
+
+from bindings.errors import WorkflowError
+from bindings.ports import RunEvent, Schedule
+from emulator.engine.admission import NEW
+from emulator.engine.core import Core
+from emulator.engine.definitions import WorkflowState
+from emulator.engine.instance import Instance
+from emulator.engine.passes import Passes, run_event
+from emulator.engine.requests import ALREADY_EXISTS, DUPLICATE, BatchError, CreateRequest
+from emulator.storage.records import EventType, NewInstance, Status, Trigger
+
+
+class Creation:
+    """Creates instances of any Workflow; what it returns is durable."""
+
+    def __init__(self, core: Core, passes: Passes) -> None:
+        self._core = core
+        self._passes = passes
+        self._rates: dict[int, deque[int]] = {}
+
+    async def create(
+        self, workflow: WorkflowState, request: CreateRequest, trigger: Trigger, schedule: Schedule | None = None
+    ) -> Instance:
+        """Raises `WorkflowError` (instance.already_exists) for a used id."""
+        self._check_room(workflow, 1)
+        made = self._insert(workflow, request, trigger, schedule)
+        if made is None:
+            raise WorkflowError(
+                f'(instance.already_exists) Workflow instance with id "{request.id}" already exists',
+                code="instance.already_exists",
+            )
+        await self._core.commits.durable()
+        instance, event = made
+        self._passes.enqueue_or_start(instance, event)
+        return instance
+
+    async def create_batch(
+        self, workflow: WorkflowState, requests: Sequence[CreateRequest], trigger: Trigger
+    ) -> tuple[list[Instance], list[BatchError]]:
+        """Creates what can be created, all in one commit; the rest comes back as errors by position."""
+        self._check_room(workflow, len(requests))
+        made: list[tuple[Instance, RunEvent]] = []
+        errors: list[BatchError] = []
+        seen: set[str] = set()
+        for index, request in enumerate(requests):
+            if request.id in seen:
+                errors.append(BatchError(index, request.id, *DUPLICATE))
+                continue
+            seen.add(request.id)
+            one = self._insert(workflow, request, trigger, None)
+            if one is None:
+                errors.append(BatchError(index, request.id, *ALREADY_EXISTS))
+            else:
+                made.append(one)
+        await self._core.commits.durable()
+        for instance, event in made:
+            self._passes.enqueue_or_start(instance, event)
+        return [instance for instance, _ in made], errors
+
+    def _insert(
+        self, workflow: WorkflowState, request: CreateRequest, trigger: Trigger, schedule: Schedule | None
+    ) -> tuple[Instance, RunEvent] | None:
+        core, now = self._core, self._core.clock.now()
+        cron = json.dumps({"cron": schedule.cron, "scheduledTime": schedule.scheduled_at}) if schedule else None
+        new = NewInstance(
+            workflow=workflow.key,
+            id=request.id,
+            created_at=now,
+            version=workflow.version_key,
+            trigger=trigger,
+            params=request.params,
+            schedule=cron,
+            success_retention_ms=request.success_retention_ms,
+            error_retention_ms=request.error_retention_ms,
+        )
+        # Without a rank: started at once, or queued then; the start of the engine finds it if we die between.
+        key = core.store.insert_instance(new, None)
+        if key is None:
+            return None
+        instance = Instance(core, key, request.id, workflow, Status.QUEUED, 0)
+        instance.log(EventType.WORKFLOW_QUEUED)
+        return instance, run_event(instance, now, request.params, cron)
+
+    def _check_room(self, workflow: WorkflowState, count: int) -> None:
+        """The limits on how many are made: how fast, and how many may be queued."""
+        limits = self._core.limits
+        if limits.queue_max is not None and self._passes.admission.queued_in_all + count > limits.queue_max:
+            raise WorkflowError(
+                f"(instance.queue_full) {self._passes.admission.queued_in_all} instances are queued; "
+                f"the maximum is {limits.queue_max}",
+                code="instance.queue_full",
+            )
+        if limits.creation_rate is not None:
+            self._check_rate(workflow.key, count, limits.creation_rate)
+
+    def _check_rate(self, workflow: int, count: int, rate: int) -> None:
+        now = self._core.clock.now()
+        recent = self._rates.setdefault(workflow, deque())
+        while recent and recent[0] <= now - 1_000:
+            recent.popleft()
+        if len(recent) + count > rate:
+            raise WorkflowError(
+                f"(instance.rate_limited) More than {rate} instances of this Workflow were created within a second",
+                code="instance.rate_limited",
+            )
+        recent.extend([now] * count)
+
+
+__all__ = ["NEW", "Creation"]

@@ -1,0 +1,93 @@
+"""Group commit: the writes of one turn of the loop become durable together.
+
+Whoever needs durability awaits the commit of the turn that holds its write. While only one run is at work there
+is nobody to share with: its commit is made at once and costs no turn of the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from emulator.clock import monotonic_ns
+from emulator.storage.store import Store
+
+#: A run that never suspends gives way to the loop this often, so that other work goes on.
+GIVE_WAY_NS = 2_000_000
+
+
+class Commits:
+    """The one place that commits.
+
+    `busy` tells how many runs are at work; `published` is called after each commit, for those who follow along.
+    """
+
+    def __init__(self, store: Store, busy: Callable[[], int], published: Callable[[], None]) -> None:
+        self._store = store
+        self._busy = busy
+        self._published = published
+        self._turn: asyncio.Future[None] | None = None
+        self._handle: asyncio.Handle | None = None
+        self._gave_way_at = 0
+        self.failure: BaseException | None = None
+        store.on_first_write(self._schedule)
+
+    def _schedule(self) -> None:
+        """The first write of a turn: its commit comes after everything else that is ready now."""
+        self._handle = asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._handle = None
+        turn, self._turn = self._turn, None
+        try:
+            self._store.commit()
+        except Exception as error:
+            self.failure = error
+            if turn is not None and not turn.done():
+                turn.set_exception(error)
+                turn.exception()  # seen here, whether or not anybody awaits it
+            raise
+        if turn is not None and not turn.done():
+            turn.set_result(None)
+        self._published()
+
+    def now(self) -> None:
+        """Commits at once, together with what else the turn has written."""
+        if self._handle is not None:
+            self._handle.cancel()
+        self._flush()
+
+    async def durable(self) -> None:
+        """Returns when everything written so far survives the death of the process."""
+        if not self._store.dirty:
+            return
+        if self._busy() <= 1:
+            self.now()
+            await self._give_way()
+            return
+        if self._turn is None:
+            self._turn = asyncio.get_running_loop().create_future()
+        await _share(self._turn)
+
+    async def _give_way(self) -> None:
+        now = monotonic_ns()
+        if now - self._gave_way_at > GIVE_WAY_NS:
+            self._gave_way_at = now
+            await asyncio.sleep(0)
+
+
+async def _share(turn: asyncio.Future[None]) -> None:
+    """Awaits a future that others await too: cancelling this waiter leaves it alone."""
+    waiter: asyncio.Future[None] = turn.get_loop().create_future()
+
+    def wake(done: asyncio.Future[None]) -> None:
+        if waiter.done():
+            return
+        error = done.exception()
+        if error is None:
+            waiter.set_result(None)
+        else:
+            waiter.set_exception(error)
+
+    turn.add_done_callback(wake)
+    await waiter

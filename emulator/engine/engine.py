@@ -1,0 +1,223 @@
+"""The engine: what the binding, the APIs, the dashboard and tests call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import uuid
+from collections.abc import Callable
+
+from bindings.errors import EngineError
+from bindings.ports import Runner
+from emulator.clock import Clock, SystemClock, VirtualClock, breathe, turns
+from emulator.engine.binding import Binding
+from emulator.engine.commands import Commands
+from emulator.engine.compat import Compat
+from emulator.engine.core import Core
+from emulator.engine.creation import Creation
+from emulator.engine.definitions import Version, WorkflowDefinition, WorkflowState
+from emulator.engine.introspection import Introspection
+from emulator.engine.passes import Passes
+from emulator.engine.schedules import Schedules
+from emulator.engine.timers import Alarm
+from emulator.limits import Limits
+from emulator.storage.records import Trigger, VersionRow
+from emulator.storage.store import Store
+
+_log = logging.getLogger("stepwell.engine")
+
+#: Where the clock's skew is kept across restarts.
+SKEW_SETTING = "clock_skew_ms"
+_EXPIRE_AT_ONCE = 500
+
+
+class Engine:
+    """Runs the instances of any number of Workflows on the running loop.
+
+    Order of use: construct, `define` every Workflow, `start`, use, `stop`. All methods belong to the loop's thread.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        limits: Limits | None = None,
+        compat: Compat | None = None,
+        *,
+        replay_always: bool = False,
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.limits = limits or Limits()
+        self.compat = compat or Compat()
+        self._core = Core.build(store, clock, self.limits, self.compat)
+        self._workflows: dict[str, WorkflowState] = {}
+        self._by_key: dict[int, WorkflowState] = {}
+        self._passes = Passes(self._core, self._by_key, replay_always=replay_always)
+        self.commands = Commands(self._core, self._passes)
+        self.creation = Creation(self._core, self._passes)
+        self.schedules = Schedules(self._core, self._by_key, self.creation)
+        self._expiry = Alarm(clock, self._expire)
+        self._started = False
+
+    # -- Workflows
+    def define(self, definition: WorkflowDefinition, runner: Runner | None, version: Version) -> None:
+        """Says what a Workflow is and which code runs it; called again when either changed.
+
+        Instances that run go over to the new code, each after the step it is in. Without a runner (the class is
+        gone) they are blocked until there is one.
+        """
+        now = self.clock.now()
+        key = self.store.put_workflow(
+            str(uuid.uuid4()), definition.name, definition.class_name, definition.script_name, now
+        )
+        version_key = self.store.put_version(_version_row(key, definition, version, now))
+        self.store.define_workflow(key, defined=runner is not None)
+        state = self._workflows.get(definition.name)
+        if state is None:
+            state = WorkflowState(key, definition, version_key, version.id, runner)
+            self._workflows[definition.name] = self._by_key[key] = state
+        else:
+            state.definition, state.runner = definition, runner
+            state.version_key, state.version_id = version_key, version.id
+            self._passes.replace_code(state)
+        if self._started:
+            self.store.commit()
+            self.schedules.plan()
+            self._passes.alarm.by(self.store.next_wake())
+
+    def workflow(self, name: str, trigger: Trigger = Trigger.BINDING) -> Binding:
+        """The port of a Workflow. Raises `KeyError` when none of this name is defined."""
+        return Binding(self._core, self._workflows[name], self.creation, self.commands, trigger)
+
+    def workflows(self) -> list[WorkflowState]:
+        return list(self._workflows.values())
+
+    # -- life
+    async def start(self) -> None:
+        """Takes over what an earlier process left in storage, and goes on with it without being asked."""
+        self._passes.restore()
+        self.store.commit()
+        self._started = True
+        self.schedules.plan()
+        self._expiry.by(self.store.next_expiry())
+
+    async def stop(self, grace_ms: int = 0) -> None:
+        """Stops: callbacks get `grace_ms` to end and be recorded, then every pass is detached."""
+        self.schedules.stop()
+        self._expiry.cancel()
+        await self._grace(grace_ms)
+        self._passes.stop()
+        self._core.callbacks.stop()
+        await asyncio.sleep(0)
+        self.store.commit()
+
+    async def _grace(self, grace_ms: int) -> None:
+        over = asyncio.Event()
+        deadline = self._core.callbacks.deadlines.after(grace_ms, over.set)
+        while self._passes.executing and not over.is_set():
+            await breathe()
+        deadline.cancel()
+
+    def crash(self) -> None:
+        """For tests: stops like a killed process. What was not committed is lost."""
+        self.schedules.stop()
+        self._expiry.cancel()
+        self._passes.stop()
+        self._core.callbacks.stop()
+
+    @property
+    def introspection(self) -> Introspection:
+        return self._core.introspection
+
+    def observe(self, observer: Callable[[frozenset[int]], None]) -> None:
+        """Calls back after each commit with the keys of the instances that changed."""
+        self._core.changes.observe(observer)
+
+    # -- time
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing goes on without time or a call: every instance waits, is paused, queued or finished."""
+        core = self._core
+        return (
+            core.slots.total <= core.parked
+            and not core.unsettled
+            and not self._passes.starting
+            and not self.store.dirty
+        )
+
+    async def idle(self) -> None:
+        """Returns when nothing goes on any more by itself.
+
+        Code of users that awaits something of its own (a request, a timer) counts as going on.
+        """
+        while not self.is_idle:
+            await turns(2)
+            if not self.is_idle and not self.store.dirty and not self._core.unsettled:
+                await breathe()
+
+    def next_at(self) -> int | None:
+        """When something is due: a wake, a timeout, a schedule."""
+        times = (self.store.next_wake(), self._core.callbacks.deadlines.next_at(), self.schedules.next_at())
+        return min((at for at in times if at is not None), default=None)
+
+    async def advance(self, ms: int) -> None:
+        """Moves the clock; what becomes due happens in order, each instance going on until it waits again."""
+        end = self.clock.now() + ms
+        await self.idle()
+        while (at := self.next_at()) is not None and at <= end:
+            await self._move_to(at)
+        await self._move_to(end)
+
+    async def advance_to_next(self) -> int | None:
+        """Moves the clock to what is due next; gives that time, or None when nothing is."""
+        await self.idle()
+        at = self.next_at()
+        if at is not None:
+            await self._move_to(at)
+        return at
+
+    async def _move_to(self, at: int) -> None:
+        clock = self.clock
+        if isinstance(clock, VirtualClock):
+            clock.move_to(at)
+        elif isinstance(clock, SystemClock):
+            clock.move(max(at - clock.now(), 0))
+            self.store.put_setting(SKEW_SETTING, str(clock.skew_ms))
+        else:
+            raise EngineError(f"This clock cannot be moved: {type(clock).__name__}")
+        self._passes.wake_due()
+        await self.idle()
+
+    # -- retention
+    def _expire(self) -> None:
+        expired = self.store.expired(self.clock.now(), _EXPIRE_AT_ONCE)
+        for key, _ in expired:
+            self.store.delete(key)
+            self._core.changes.note(key)
+        self._expiry.by(self.store.next_expiry())
+
+    def note_expiry(self) -> None:
+        self._expiry.by(self.store.next_expiry())
+
+
+def _version_row(workflow: int, definition: WorkflowDefinition, version: Version, at: int) -> VersionRow:
+    settings: dict[str, object] = {
+        "limits": {"steps": definition.steps_limit} if definition.steps_limit else None,
+        "concurrency": {"limit": definition.concurrency_limit} if definition.concurrency_limit else None,
+        "default_retention": {
+            "success_retention": definition.success_retention_ms,
+            "error_retention": definition.error_retention_ms,
+        },
+    }
+    return VersionRow(
+        key=0,
+        id=version.id,
+        workflow=workflow,
+        class_name=definition.class_name,
+        language=version.language,
+        created_at=at,
+        settings=json.dumps(settings),
+        source=version.source,
+    )

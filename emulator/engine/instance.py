@@ -1,0 +1,63 @@
+"""An instance as the engine holds it while something is done with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from emulator.engine.core import Core
+from emulator.engine.definitions import WorkflowState
+from emulator.engine.lifecycle import BUSY, check_transition
+from emulator.storage.records import EventType, Status
+
+if TYPE_CHECKING:
+    from emulator.engine.run import Run
+
+_T = EventType
+
+_MOOD_OF_STATUS: Final = {Status.RUNNING: _T.WORKFLOW_RUNNING, Status.WAITING: _T.WORKFLOW_WAITING}
+
+
+class Instance:
+    """Status and log of one instance. `run` is the pass of run() in memory, if there is one.
+
+    `mood` is the last of workflow_running and workflow_waiting that was logged: the log tells a change of mood
+    only once (case limits-sleeps-free), while the stored status is always the true one.
+    """
+
+    __slots__ = ("_core", "id", "key", "last_event_id", "mood", "run", "started", "status", "workflow")
+
+    def __init__(
+        self, core: Core, key: int, instance_id: str, workflow: WorkflowState, status: Status, last_event_id: int
+    ) -> None:
+        self._core = core
+        self.key = key
+        self.id = instance_id
+        self.workflow = workflow
+        self.status = status
+        self.last_event_id = last_event_id
+        self.mood: EventType | None = _MOOD_OF_STATUS.get(status)
+        self.started = False
+        self.run: Run | None = None
+
+    def log(
+        self, *types: EventType, step: int | None = None, attempt: int | None = None, detail: str | None = None
+    ) -> None:
+        """Appends entries of this moment to the history, in the transaction of the turn."""
+        core = self._core
+        first = self.last_event_id + 1
+        self.last_event_id += len(types)
+        core.store.append(self.key, first, core.clock.now(), types, step, attempt, detail)
+        core.changes.note(self.key)
+
+    def log_mood(self, mood: EventType) -> None:
+        if self.mood is not mood:
+            self.mood = mood
+            self.log(mood)
+
+    def become(self, status: Status) -> None:
+        """Changes the status in memory; the caller stores it in the same turn."""
+        check_transition(self.status, status)
+        was_busy, is_busy = self.status in BUSY, status in BUSY
+        self.status = status
+        if was_busy != is_busy:
+            self._core.slots.change(self.workflow.key, 1 if is_busy else -1)

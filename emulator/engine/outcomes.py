@@ -1,0 +1,173 @@
+"""How a pass of run() ends, and what that means for its instance."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+
+from bindings.errors import NON_RETRYABLE, ErrorInfo, WorkflowInternalError
+from bindings.values import Encoded
+from emulator.engine.core import Core
+from emulator.engine.delays import is_non_retryable
+from emulator.engine.instance import Instance
+from emulator.engine.retention import expiry
+from emulator.engine.rollback import Rollbacks, RollingBack
+from emulator.engine.run import Run
+from emulator.storage.records import EventType, Status, StepRow
+
+_T = EventType
+_log = logging.getLogger("stepwell.engine")
+
+_LEGACY_NON_RETRYABLE = ErrorInfo(
+    "WorkflowFatalError",
+    "The execution of the Workflow instance was terminated, as a step threw an NonRetryableError and it was not "
+    "handled",
+)
+_UNSTORABLE_OUTPUT = ErrorInfo(
+    "WorkflowFatalError",
+    "The execution of the Workflow instance was terminated, as run() returned a value which is not serialisable",
+)
+
+
+class Outcomes:
+    """Writes the end of passes. `ended` is called when an instance has finished or needs a new pass."""
+
+    def __init__(self, core: Core, ended: Callable[[Instance], None]) -> None:
+        self._core = core
+        self._ended = ended
+
+    # -- run() returned
+    async def returned(self, run: Run, output: Encoded) -> None:
+        instance = run.instance
+        if instance.status in (Status.WAITING_FOR_PAUSE, Status.PAUSED):
+            # A pause that was asked for before run() returned wins; after resume it returns again.
+            if instance.status is Status.WAITING_FOR_PAUSE:
+                self.pause(instance, rested=False)
+            run.release()
+            return
+        most = self._core.limits.output_bytes
+        if most is not None and len(output) * 4 > most and output.size() > most:
+            await self.raised(run, WorkflowInternalError(self._too_large(most)).info)
+            return
+        run.release()
+        self.finish(instance, Status.COMPLETE, output=output)
+        instance.log(_T.WORKFLOW_COMPLETED)
+        await self._over(instance)
+
+    def _too_large(self, most: int) -> str:
+        return f"Workflow output is too large. Maximum allowed size is {most // 1024**2 or 1}MiB."
+
+    # -- run() raised
+    async def raised(self, run: Run, error: ErrorInfo) -> None:
+        """Errors the instance, after its rollbacks."""
+        rollbacks = self._rollbacks(run)
+        public = self._public(run, error)
+        if rollbacks is not None and len(rollbacks):
+            await self.roll_back(run, rollbacks, public, Status.ERRORED)
+            return
+        run.release()
+        await self._error(run.instance, public)
+
+    async def unstorable(self, run: Run, error: ErrorInfo) -> None:
+        """The fatal end: no retry, no rollbacks (area errors)."""
+        fatal = _UNSTORABLE_OUTPUT if error.name == "NotSerialisable" else error
+        if error.name == "NotSerialisable":
+            fatal = ErrorInfo(fatal.name, fatal.message, error.stack, error)
+        run.detach()
+        await self._error(run.instance, fatal)
+
+    async def _error(self, instance: Instance, error: ErrorInfo) -> None:
+        self.finish(instance, Status.ERRORED, error=error)
+        instance.log(_T.WORKFLOW_ERRORED)
+        _log.error(
+            "errored: %s: %s",
+            error.name,
+            error.message,
+            extra={"instance": instance, "action": "errored", "error": error},
+        )
+        await self._over(instance)
+
+    def _public(self, run: Run, error: ErrorInfo) -> ErrorInfo:
+        """The instance's error: it crosses the RPC boundary, where names that are not built in fold."""
+        if error.name != NON_RETRYABLE and not is_non_retryable(error):
+            return error.folded()
+        if run.instance.workflow.definition.preserve_non_retryable:
+            return error
+        legacy = _LEGACY_NON_RETRYABLE
+        return ErrorInfo(legacy.name, legacy.message, error.stack, error.cause)
+
+    def _rollbacks(self, run: Run) -> Rollbacks | None:
+        return run.steps.rollbacks if run.steps is not None else None
+
+    # -- rollbacks
+    async def roll_back(
+        self,
+        run: Run,
+        rollbacks: Rollbacks,
+        error: ErrorInfo,
+        end: Status,
+        *,
+        shown: ErrorInfo | None = None,
+        missing: list[StepRow] | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Runs the handlers, then ends as errored or terminated with the original error.
+
+        `shown` is what the handlers receive, when it is not the instance's error.
+        """
+        instance = run.instance
+        run.rolling_back = True
+        run.waits.cancel()
+        instance.become(Status.ROLLING_BACK)
+        self._core.store.set_status(instance.key, Status.ROLLING_BACK, self._core.clock.now(), None)
+        if end is Status.ERRORED:
+            self._core.store.set_error(instance.key, json.dumps(error.to_json()))
+        outcome = await RollingBack(self._core, instance, rollbacks, shown or error).run(missing or [])
+        if not run.attached:
+            return
+        self._core.store.set_rollback(instance.key, outcome.to_json())
+        run.release()
+        if end is Status.ERRORED:
+            await self._error(instance, error)
+        else:
+            await self.terminated(instance, reason)
+
+    async def terminated(self, instance: Instance, reason: str | None) -> None:
+        self.finish(instance, Status.TERMINATED, reason=reason)
+        instance.log(_T.WORKFLOW_TERMINATED)
+        await self._over(instance)
+
+    # -- pauses
+    def pause(self, instance: Instance, *, rested: bool) -> None:
+        """Nothing executes: the instance is paused from this moment on."""
+        instance.become(Status.PAUSED)
+        instance.mood = None
+        self._core.store.pause(instance.key, self._core.clock.now(), rested=rested)
+        instance.log(_T.WORKFLOW_PAUSED)
+
+    # -- the end
+    def finish(
+        self,
+        instance: Instance,
+        status: Status,
+        *,
+        output: Encoded | None = None,
+        error: ErrorInfo | None = None,
+        reason: str | None = None,
+    ) -> None:
+        now = self._core.clock.now()
+        instance.become(status)
+        self._core.store.finish(
+            instance.key,
+            status,
+            now,
+            expires_at=expiry(self._core, instance, status, now),
+            output=output,
+            error=json.dumps(error.to_json()) if error is not None else None,
+            reason=reason,
+        )
+
+    async def _over(self, instance: Instance) -> None:
+        self._ended(instance)
+        await self._core.commits.durable()

@@ -1,0 +1,347 @@
+"""Instances in memory and their passes: who is started, woken, rested, queued and dropped.
+
+One owner per instance: everything that changes an instance goes through here or through `Commands`, on the
+engine's loop.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import OrderedDict
+from typing import Final
+
+from bindings.errors import ErrorInfo
+from bindings.ports import RunEvent, Schedule
+from bindings.values import EMPTY_OBJECT_TEXT, NULL_TEXT, UNDEFINED_TEXT, Encoded
+from emulator.clock import after_turns
+from emulator.engine.admission import AGAIN, NEW, Admission
+from emulator.engine.core import Core
+from emulator.engine.definitions import WorkflowState
+from emulator.engine.instance import Instance
+from emulator.engine.outcomes import Outcomes
+from emulator.engine.rollback import Rollbacks
+from emulator.engine.run import Run
+from emulator.engine.steps import Steps
+from emulator.engine.timers import Alarm
+from emulator.storage.records import FINITE, EventType, Status, StepRow
+
+_T = EventType
+_log = logging.getLogger("stepwell.engine")
+
+#: A pass that waits longer than this leaves memory, as on workerd: run() starts again at the wake.
+REST_MS: Final = 60_000
+#: So many waiting passes stay in memory; the one that has rested longest goes first.
+RESIDENT: Final = 1_000
+#: Due instances that one turn wakes.
+WAKE_AT_ONCE: Final = 200
+
+
+class Passes:
+    """The `RunOwner` of all passes."""
+
+    def __init__(self, core: Core, workflows: dict[int, WorkflowState], *, replay_always: bool = False) -> None:
+        self._core = core
+        self._workflows = workflows
+        self._instances: dict[int, Instance] = {}
+        self._resting: OrderedDict[int, Run] = OrderedDict()
+        self._replay_always = replay_always
+        self._draining = False
+        self._about_to_start: set[int] = set()
+        self.outcomes = Outcomes(core, self.forget)
+        self.admission = Admission(core.slots, core.limits, {})
+        self.alarm = Alarm(core.clock, self.wake_due)
+        core.slots.on_freed(self._slot_freed)
+
+    # -- instances
+    def load(self, key: int) -> Instance | None:
+        """The instance, from memory or from storage."""
+        instance = self._instances.get(key)
+        if instance is not None:
+            return instance
+        row = self._core.store.instance(key)
+        if row is None or row.workflow not in self._workflows:
+            return None
+        workflow = self._workflows[row.workflow]
+        instance = Instance(self._core, key, row.id, workflow, row.status, self._core.store.last_event_id(key))
+        instance.started = row.started_at is not None
+        return instance
+
+    def add(self, instance: Instance) -> None:
+        self._instances[instance.key] = instance
+
+    def forget(self, instance: Instance) -> None:
+        """No pass is left in memory; the next command loads the instance anew."""
+        self._instances.pop(instance.key, None)
+        self._resting.pop(instance.key, None)
+
+    def in_memory(self) -> list[Instance]:
+        return list(self._instances.values())
+
+    # -- starting
+    def start(self, instance: Instance, *, event: RunEvent | None = None) -> None:
+        """Begins a pass of a queued, waiting or resumed instance; it takes a slot."""
+        core, now = self._core, self._core.clock.now()
+        fresh = not instance.started
+        if instance.status is not Status.RUNNING:
+            instance.become(Status.RUNNING)
+            core.store.start(instance.key, now)
+        if fresh:
+            instance.started = True
+            instance.mood = _T.WORKFLOW_RUNNING
+            instance.log(_T.WORKFLOW_STARTED, _T.WORKFLOW_RUNNING)
+        else:
+            instance.log_mood(_T.WORKFLOW_RUNNING)
+        records = [] if fresh and event is not None else core.store.steps(instance.key)
+        self._begin(instance, records, event)
+
+    def resume_after_crash(self, instance: Instance) -> None:
+        """Drives an instance again whose pass died; nothing of that is logged (semantics 13)."""
+        if instance.status is not Status.RUNNING:
+            instance.become(Status.RUNNING)
+            self._core.store.set_status(instance.key, Status.RUNNING, self._core.clock.now(), None)
+        self._begin(instance, self._core.store.steps(instance.key), None)
+
+    def _begin(self, instance: Instance, records: list[StepRow], event: RunEvent | None) -> None:
+        self.add(instance)
+        run = Run(self._core, instance, event or self._event(instance), self)
+        instance.run = run
+        run.start(Steps(run, records, Rollbacks(self._core)))
+
+    def _event(self, instance: Instance) -> RunEvent:
+        row, values = self._core.store.instance(instance.key), self._core.store.values(instance.key)
+        assert row is not None
+        assert values is not None
+        return run_event(instance, row.created_at, values.params, row.schedule)
+
+    async def collect_rollbacks(self, instance: Instance) -> tuple[Run, Rollbacks, list[StepRow]]:
+        """Follows run() on stored results to find the handlers of an instance that is not in memory."""
+        records = self._core.store.steps(instance.key)
+        self.add(instance)
+        run = Run(self._core, instance, self._event(instance), self)
+        rollbacks = Rollbacks(self._core, collecting=True)
+        instance.run = run
+        await run.follow(Steps(run, records, rollbacks))
+        found = {one.row.seq for one in rollbacks.newest_first()}
+        return run, rollbacks, [row for row in records if row.has_rollback and row.seq not in found]
+
+    # -- queueing
+    def leave_queue(self, instance: Instance) -> None:
+        """Taken out of the queue by a command; the caller changes its status."""
+        if instance.key not in self._about_to_start:
+            self.admission.left(instance.workflow.key)
+        self._about_to_start.discard(instance.key)
+
+    def enqueue_or_start(self, instance: Instance, event: RunEvent | None = None) -> None:
+        """A new or restarted instance: starts in the next turn when a slot is free and nobody waits for one."""
+        if not self.admission.may_overtake(instance.workflow) or instance.workflow.runner is None:
+            self._core.store.requeue(instance.key, self._core.clock.now(), NEW)
+            self.admission.joined(instance.workflow.key)
+            return
+        self.add(instance)
+        self._about_to_start.add(instance.key)
+        after_turns(1, lambda: self._start_new(instance, event))
+
+    def _start_new(self, instance: Instance, event: RunEvent | None) -> None:
+        if instance.key not in self._about_to_start or self._instances.get(instance.key) is not instance:
+            return
+        self._about_to_start.discard(instance.key)
+        if self.admission.may_run(instance.workflow):
+            self.start(instance, event=event)
+        else:
+            self.queue(instance, NEW)
+
+    def queue(self, instance: Instance, rank: int = AGAIN) -> None:
+        """Puts an instance into the queue of its Workflow."""
+        if instance.status is not Status.QUEUED:
+            instance.become(Status.QUEUED)
+        self._core.store.requeue(instance.key, self._core.clock.now(), rank)
+        self.admission.joined(instance.workflow.key)
+        self._slot_freed(instance.workflow.key)
+
+    def _slot_freed(self, workflow: int) -> None:
+        if self.admission.queued_in_all and not self._draining:
+            self._draining = True
+            after_turns(1, self._drain)
+
+    def _drain(self) -> None:
+        """Starts queued instances as long as slots are free, the Workflows in turn."""
+        self._draining = False
+        for workflow in self._workflows.values():
+            while self.admission.queued(workflow.key) and workflow.runner and self.admission.may_run(workflow):
+                keys = self._core.store.next_queued(workflow.key, 1)
+                if not keys:
+                    break
+                self._start_queued(keys[0])
+
+    def _start_queued(self, key: int) -> None:
+        instance = self.load(key)
+        if instance is None:
+            return
+        self.admission.left(instance.workflow.key)
+        if instance.run is None:
+            self.start(instance)
+            return
+        instance.become(Status.RUNNING)
+        self._core.store.start(key, self._core.clock.now())
+        instance.run.progress()
+
+    # -- waking
+    def wake_due(self) -> None:
+        """Wakes the instances whose time has come, earliest first."""
+        due = self._core.store.due(self._core.clock.now(), WAKE_AT_ONCE)
+        for key, _, _ in due:
+            self.wake(key)
+        if len(due) == WAKE_AT_ONCE:
+            after_turns(1, self.wake_due)
+        else:
+            self.alarm.by(self._core.store.next_wake())
+
+    def wake(self, key: int) -> None:
+        """A wait of the instance is over, or an event is there for it."""
+        instance = self.load(key)
+        if instance is None:
+            return
+        if instance.status is Status.WAITING and not self.admission.may_run(instance.workflow):
+            self.queue(instance)
+        elif instance.run is not None:
+            self._resting.pop(key, None)
+            instance.run.progress()
+        elif instance.status is Status.WAITING:
+            self.start(instance)
+
+    def wake_by(self, at: int) -> None:
+        self.alarm.by(at)
+
+    # -- what passes report
+    def resting(self, run: Run) -> None:
+        key, at = run.instance.key, run.waits.next_at()
+        if self._replay_always or (at is not None and at - self._core.clock.now() > REST_MS):
+            self.drop(run)
+            return
+        self._resting[key] = run
+        self._resting.move_to_end(key)
+        if len(self._resting) > RESIDENT:
+            _, longest = self._resting.popitem(last=False)
+            if longest.instance.status is Status.WAITING:
+                self.drop(longest)
+
+    def drop(self, run: Run) -> None:
+        """Ends a pass that only waits; its instance goes on from its records."""
+        instance = run.instance
+        run.detach()
+        self.forget(instance)
+
+    def paused(self, run: Run) -> None:
+        self.outcomes.pause(run.instance, rested=False)
+        self.forget(run.instance)
+
+    def superseded(self, run: Run) -> None:
+        """The code was replaced, and the current step is done: the new code goes on."""
+        instance = run.instance
+        run.detach()
+        if instance.status is Status.RUNNING:
+            after_turns(1, lambda: self._again(instance))
+        else:
+            self.forget(instance)
+
+    def _again(self, instance: Instance) -> None:
+        if instance.status is Status.RUNNING and instance.run is None and instance.workflow.runner:
+            self.resume_after_crash(instance)
+
+    def crashed(self, run: Run, error: BaseException) -> None:
+        instance = run.instance
+        _log.warning("the runtime of this run crashed (%s); going on from its last step", error)
+        run.detach()
+        after_turns(1, lambda: self._again(instance))
+
+    async def returned(self, run: Run, output: Encoded) -> None:
+        await self.outcomes.returned(run, output)
+
+    async def raised(self, run: Run, error: ErrorInfo) -> None:
+        await self.outcomes.raised(run, error)
+
+    async def unstorable(self, run: Run, error: ErrorInfo) -> None:
+        await self.outcomes.unstorable(run, error)
+
+    # -- start and stop of the engine
+    def restore(self) -> None:
+        """Takes over what the last process left: nothing that only sleeps is loaded."""
+        store = self._core.store
+        for workflow in self._workflows:
+            store.queue_the_forgotten(workflow)
+        self.admission = Admission(self._core.slots, self._core.limits, store.count_queued())
+        for key, workflow, status in store.left_in_memory():
+            if workflow in self._workflows and self._workflows[workflow].runner is not None:
+                self._take_over(key, status)
+        self.alarm.by(store.next_wake())
+        self._slot_freed(0)
+
+    def _take_over(self, key: int, status: Status) -> None:
+        instance = self.load(key)
+        if instance is None:
+            return
+        self._core.slots.change(instance.workflow.key, 1)
+        if status is Status.WAITING_FOR_PAUSE:
+            self.outcomes.pause(instance, rested=False)
+        elif status is Status.ROLLING_BACK:
+            self._end_rollback(instance)
+        else:
+            self._begin(instance, self._core.store.steps(key), None)
+
+    def _end_rollback(self, instance: Instance) -> None:
+        """A crash while rolling back ends the chain, as on workerd: handlers are not run twice."""
+        instance.log(_T.ROLLBACK_ERRORED)
+        values = self._core.store.values(instance.key)
+        self._core.store.set_rollback(instance.key, json.dumps({"outcome": "failed", "error": None}))
+        if values is not None and values.error is not None:
+            self.outcomes.finish(instance, Status.ERRORED, error=ErrorInfo.from_json(json.loads(values.error)))
+            instance.log(_T.WORKFLOW_ERRORED)
+        else:
+            self.outcomes.finish(instance, Status.TERMINATED)
+            instance.log(_T.WORKFLOW_TERMINATED)
+
+    def replace_code(self, workflow: WorkflowState) -> None:
+        """New code for a Workflow: its passes go over to it, each after the step it is in."""
+        for instance in self.in_memory():
+            run = instance.run
+            if run is None or instance.workflow is not workflow or run.rolling_back:
+                continue
+            run.supersede = True
+            if instance.status is Status.WAITING:
+                self.drop(run)
+
+    def stop(self) -> None:
+        """Detaches every pass: what is not recorded by now happens again after the next start."""
+        self.alarm.cancel()
+        for instance in self.in_memory():
+            if instance.run is not None:
+                instance.run.detach()
+        self._instances.clear()
+        self._resting.clear()
+
+    @property
+    def starting(self) -> int:
+        """New instances that start in the next turn."""
+        return len(self._about_to_start) + self._draining
+
+    @property
+    def executing(self) -> int:
+        """Callbacks that run right now."""
+        return sum(instance.run.executing for instance in self.in_memory() if instance.run is not None)
+
+
+def run_event(instance: Instance, created_at: int, params: str | None, schedule: str | None) -> RunEvent:
+    """The event of an instance; absent and null params become an empty object (cases params-absent, -null)."""
+    absent = params is None or params in (NULL_TEXT, UNDEFINED_TEXT)
+    cron = json.loads(schedule) if schedule else None
+    return RunEvent(
+        payload=EMPTY_OBJECT_TEXT if absent else Encoded(params),
+        timestamp_at=created_at,
+        instance_id=instance.id,
+        workflow_name=instance.workflow.name,
+        schedule=Schedule(cron["cron"], cron["scheduledTime"]) if cron else None,
+    )
+
+
+__all__: Final = ["FINITE", "Passes", "run_event"]

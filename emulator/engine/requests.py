@@ -1,0 +1,190 @@
+"""The options of binding calls, checked: what may be asked for, and Cloudflare's words when it may not."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from bindings.durations import InvalidDuration, duration_ms
+from bindings.errors import EngineError, WorkflowError
+from bindings.values import UNDEFINED_TEXT, Encoded
+from emulator.engine.compat import Compat
+from emulator.engine.names import is_addressable, is_identifier, is_reserved
+from emulator.limits import Limits
+
+_LOCATIONS: Final = ("wnam", "weur", "enam", "eeur", "apac", "apac-ne", "apac-se", "oc", "sam", "afr", "me")
+_BAD_RETENTION: Final = (
+    "Duration must be a number or a string in format '{{number}} {{unit}}' where unit is second(s), minute(s), etc."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRequest:
+    """One instance to create."""
+
+    id: str
+    params: Encoded | None = None
+    success_retention_ms: int | None = None
+    error_retention_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchError:
+    """One entry of a batch that could not be carried out."""
+
+    index: int
+    id: str
+    code: int
+    message: str
+
+    def to_json(self) -> dict[str, object]:
+        return {"index": self.index, "id": self.id, "code": self.code, "message": self.message}
+
+
+ALREADY_EXISTS: Final = (10405, "workflows.api.error.instance.already_exists")
+DUPLICATE: Final = (10415, "workflows.api.error.instance.duplicate_in_batch")
+NOT_FOUND: Final = (10400, "workflows.api.error.instance.not_found")
+INTERNAL: Final = (10001, "workflows.api.error.internal_server")
+
+
+class Requests:
+    """Checks options against the limits in force."""
+
+    def __init__(self, limits: Limits, compat: Compat) -> None:
+        self._limits = limits
+        self._lenient = compat.lenient_durations
+
+    # -- create
+    def create(self, options: object) -> CreateRequest:
+        """Options of create(). Raises `WorkflowError`, or a TypeError-named `EngineError` for a bad retention."""
+        given = options if isinstance(options, Mapping) else {}
+        instance_id = self._id(given)
+        success, error = self._retention(given.get("retention"))
+        return CreateRequest(instance_id, self.params(given.get("params")), success, error)
+
+    def _id(self, given: Mapping[str, object]) -> str:
+        if "id" not in given:
+            return str(uuid.uuid4())
+        if not is_identifier(given["id"], self._limits.instance_id_length):
+            raise WorkflowError("Workflow instance has invalid id", code="instance.invalid_id")
+        return str(given["id"])
+
+    def _retention(self, retention: object) -> tuple[int | None, int | None]:
+        if not isinstance(retention, Mapping):
+            return None, None
+        try:
+            return self._duration(retention, "successRetention"), self._duration(retention, "errorRetention")
+        except InvalidDuration as error:
+            raise EngineError(str(error), name="TypeError") from None
+
+    def _duration(self, retention: Mapping[str, object], name: str) -> int | None:
+        if retention.get(name) is None:
+            return None
+        ms = duration_ms(retention[name], lenient=self._lenient)
+        most = self._limits.retention_max_ms
+        return ms if most is None else min(ms, most)
+
+    def params(self, params: object, what: str = "params") -> Encoded | None:
+        """An encoded value within the limit; None when nothing was given."""
+        if params is None or params == UNDEFINED_TEXT:
+            return None
+        assert isinstance(params, Encoded)
+        most = self._limits.payload_bytes
+        if most is not None and len(params) * 4 > most and params.size() > most:
+            raise WorkflowError(
+                f"(body) The {what} are {params.size()} bytes; the maximum is {most} bytes (1 MiB)",
+                code="body",
+            )
+        return params
+
+    # -- createBatch
+    def batch(self, options: list[object]) -> list[CreateRequest]:
+        """The deprecated list form; retention is ignored there."""
+        if not options:
+            raise EngineError("WorkflowError: batchCreate should have at least 1 instance")
+        if len(options) > self._limits.batch_size:
+            raise EngineError(
+                f"WorkflowError: batchCreate only supports {self._limits.batch_size} instances at a time"
+            )
+        requests = []
+        for entry in options:
+            given = entry if isinstance(entry, Mapping) else {}
+            requests.append(CreateRequest(self._id(given), self.params(given.get("params"))))
+        self._check_batch_size(requests)
+        return requests
+
+    def object_batch(self, options: Mapping[str, object]) -> list[CreateRequest]:
+        """The form {count, ...} or {instances: [...]}; `count` wins."""
+        if options.get("count") is not None:
+            entries: list[object] = [self._shared(options)] * self._count(options["count"])
+        elif isinstance(instances := options.get("instances"), list):
+            if not 1 <= len(instances) <= self._limits.batch_size:
+                raise _body("Batch size exceeds maximum allowed")
+            entries = instances
+        else:
+            raise _body("Provided argument is invalid")
+        requests = [self._entry(entry) for entry in entries]
+        self._check_batch_size(requests)
+        return requests
+
+    def _count(self, count: object) -> int:
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise _body("count must be a positive integer")
+        if count > self._limits.batch_size:
+            raise _body(f"batchCreate only supports {self._limits.batch_size} instances at a time")
+        return count
+
+    def _shared(self, options: Mapping[str, object]) -> dict[str, object]:
+        return {name: options[name] for name in ("params", "retention", "locationHint") if name in options}
+
+    def _entry(self, entry: object) -> CreateRequest:
+        if not isinstance(entry, Mapping):
+            raise _body(f"Invalid input: expected object, received {_js_type(entry)}")
+        if "id" in entry and not self._is_valid_id(entry["id"]):
+            raise WorkflowError("(instance.invalid_id) Instance ID is invalid", code="instance.invalid_id")
+        if entry.get("locationHint") is not None and entry["locationHint"] not in _LOCATIONS:
+            options = "|".join(f'"{location}"' for location in _LOCATIONS)
+            raise _body(f"Invalid option: expected one of {options}")
+        try:
+            success, error = self._retention(entry.get("retention"))
+        except EngineError:
+            raise _body(_BAD_RETENTION) from None
+        return CreateRequest(self._id(entry), self.params(entry.get("params")), success, error)
+
+    def _is_valid_id(self, instance_id: object) -> bool:
+        return is_identifier(instance_id, self._limits.instance_id_length) and not is_reserved(str(instance_id))
+
+    def _check_batch_size(self, requests: list[CreateRequest]) -> None:
+        most = self._limits.batch_bytes
+        size = sum(request.params.size() for request in requests if request.params is not None)
+        if most is not None and size > most:
+            raise _body(f"The params of this batch are {size} bytes; the maximum is {most} bytes (1 MiB)")
+
+    # -- deleteBatch
+    def delete_batch(self, ids: object) -> list[str]:
+        if not isinstance(ids, list):
+            raise _body("Provided argument is invalid")
+        if not ids:
+            raise _body("batchDeleteInstances should have at least 1 instance")
+        if len(ids) > self._limits.batch_size:
+            raise _body(f"batchDeleteInstances only supports {self._limits.batch_size} instances at a time")
+        if not all(is_addressable(one) for one in ids):
+            raise WorkflowError("(instance.invalid_id) Instance ID is invalid", code="instance.invalid_id")
+        return [str(one) for one in ids]
+
+
+def _body(text: str) -> WorkflowError:
+    return WorkflowError(f"(body) {text}", code="body")
+
+
+def _js_type(value: object) -> str:
+    """The type of a value as Cloudflare's validation names it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    return "array" if isinstance(value, list) else "string" if isinstance(value, str) else "undefined"

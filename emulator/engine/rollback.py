@@ -1,0 +1,201 @@
+"""Rollback handlers: compensation of the steps that have started, newest first (area rollback).
+
+A handler is registered by the last argument of step.do, at every pass. After a rest the handlers of an instance
+are collected again by following run() on stored results up to the first step that has none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from bindings.errors import (
+    ErrorInfo,
+    NonRetryableDelayError,
+    WorkflowFatalError,
+    error_info,
+)
+from bindings.ports import RollbackInput, RollbackOptions, StepContext, StepResult
+from bindings.values import Encoded
+from emulator.clock import resolve
+from emulator.engine.core import Core
+from emulator.engine.delays import delay_before_retry, is_non_retryable
+from emulator.engine.instance import Instance
+from emulator.engine.retries import StepConfig
+from emulator.engine.streams import stored_stream
+from emulator.storage.records import EventType, StepRow, StepState
+
+_T = EventType
+
+#: What handlers receive as the error when the instance is terminated.
+TERMINATED: Final = ErrorInfo("Terminated", "Instance terminated during rollback")
+MISSING: Final = ErrorInfo("RollbackMissing", "Rollback function not available in registry")
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A step with its handler. `settings` is the step's own config, which the handler sees."""
+
+    row: StepRow
+    options: RollbackOptions
+    settings: StepConfig
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackOutcome:
+    """What the REST API shows as `rollback`."""
+
+    outcome: Literal["complete", "failed"]
+    error: ErrorInfo | None = None
+
+    def to_json(self) -> str:
+        error = self.error.public() if self.error is not None else None
+        return json.dumps({"outcome": self.outcome, "error": error})
+
+
+class Rollbacks:
+    """The handlers of one pass. `collecting`: the pass only looks for them and runs nothing."""
+
+    def __init__(self, core: Core, *, collecting: bool = False) -> None:
+        self._configs = core.configs
+        self.collecting = collecting
+        self._registered: dict[int, Registered] = {}
+
+    def check(self, name: str, options: RollbackOptions | None) -> RollbackOptions | None:
+        """The options as given. Raises `WorkflowFatalError` for a bad handler or config."""
+        if options is None:
+            return None
+        if not isinstance(options, RollbackOptions):
+            raise WorkflowFatalError(f'Rollback options for "{name}" must be an object')
+        if not callable(options.handler):
+            raise WorkflowFatalError(f'Rollback for "{name}" must be a function')
+        if options.has_config:
+            self._configs.check(name, options.config, what="Rollback")
+        return options
+
+    def register(self, row: StepRow, options: RollbackOptions, settings: StepConfig) -> None:
+        self._registered[row.seq] = Registered(row, options, settings)
+
+    def config_of(self, one: Registered) -> StepConfig:
+        if not one.options.has_config:
+            return self._configs.default
+        given = one.options.config
+        return self._configs.check(one.row.name, given if isinstance(given, Mapping) else {}, what="Rollback")
+
+    def __len__(self) -> int:
+        return len(self._registered)
+
+    def newest_first(self) -> list[Registered]:
+        return [self._registered[seq] for seq in sorted(self._registered, reverse=True)]
+
+
+class RollingBack:
+    """One execution of the handlers of an instance."""
+
+    def __init__(self, core: Core, instance: Instance, rollbacks: Rollbacks, error: ErrorInfo) -> None:
+        self._core = core
+        self._instance = instance
+        self._rollbacks = rollbacks
+        self._error = error
+        self.stopped = False
+
+    async def run(self, missing: list[StepRow]) -> RollbackOutcome:
+        """Runs the handlers; stops at the first that fails after its retries.
+
+        `missing` are steps that had a handler once and have registered none: the chain stops there.
+        """
+        self._instance.log(_T.ROLLBACK_STARTED)
+        gone = {row.seq: row for row in missing}
+        todo = {one.row.seq: one for one in self._rollbacks.newest_first()}
+        for seq in sorted(gone.keys() | todo.keys(), reverse=True):
+            failure = self._missing(gone[seq]) if seq in gone else await self._one(todo[seq])
+            if failure is not None:
+                self._instance.log(_T.ROLLBACK_ERRORED)
+                return RollbackOutcome("failed", failure)
+        self._instance.log(_T.ROLLBACK_COMPLETED)
+        return RollbackOutcome("complete")
+
+    def _missing(self, row: StepRow) -> ErrorInfo:
+        self._instance.log(_T.ROLLBACK_STEP_ERRORED, step=row.seq, detail=json.dumps({"error": MISSING.to_json()}))
+        return MISSING
+
+    async def _one(self, one: Registered) -> ErrorInfo | None:
+        """The error of a handler that failed for good, else None."""
+        config = self._rollbacks.config_of(one)
+        seq = one.row.seq
+        self._instance.log(
+            _T.ROLLBACK_STEP_STARTED, step=seq, detail=json.dumps({"config": json.loads(config.text)})
+        )
+        attempt = 0
+        while True:
+            attempt += 1
+            error = await self._attempt(one, config, attempt)
+            if error is None:
+                self._instance.log(_T.ROLLBACK_ATTEMPT_COMPLETED, step=seq, attempt=attempt)
+                self._instance.log(_T.ROLLBACK_STEP_COMPLETED, step=seq)
+                await self._core.commits.durable()
+                return None
+            final = await self._after(one, config, attempt, error)
+            if final is not None:
+                self._instance.log(
+                    _T.ROLLBACK_STEP_ERRORED, step=seq, detail=json.dumps({"error": final.to_json()})
+                )
+                return final
+
+    async def _attempt(self, one: Registered, config: StepConfig, attempt: int) -> ErrorInfo | None:
+        row = one.row
+        self._instance.log(_T.ROLLBACK_ATTEMPT_STARTED, step=row.seq, attempt=attempt)
+        await self._core.commits.durable()
+        context = StepContext(row.name, row.count, row.attempts, one.settings.shown)
+        given = RollbackInput(context, self._error, self._output(row), row.public_name)
+        try:
+            await self._core.callbacks.within(config.timeout_ms, _call(one.options, given))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
+            return error_info(error)
+        return None
+
+    def _output(self, row: StepRow) -> StepResult | None:
+        if row.state is not StepState.COMPLETED:
+            return None
+        if row.stream is not None:
+            return stored_stream(self._core.store, self._instance.key, row.seq)
+        return None if row.output is None else Encoded(row.output)
+
+    async def _after(self, one: Registered, config: StepConfig, attempt: int, error: ErrorInfo) -> ErrorInfo | None:
+        """Logs a failed attempt and waits for the next; gives the error when there is none."""
+        detail: dict[str, object] = {"error": error.to_json()}
+        final: ErrorInfo | None = None
+        delay_ms = 0
+        if is_non_retryable(error) or attempt > config.limit:
+            final = error
+        else:
+            try:
+                context = StepContext(one.row.name, one.row.count, attempt, config.shown)
+                delay_ms = await delay_before_retry(self._core, config, context, error)
+                detail["retryDelayMs"] = delay_ms
+            except NonRetryableDelayError as bad:
+                final = bad.info
+        self._instance.log(
+            _T.ROLLBACK_ATTEMPT_ERRORED, step=one.row.seq, attempt=attempt, detail=json.dumps(detail)
+        )
+        await self._core.commits.durable()
+        if final is None:
+            await self._pass_time(delay_ms)
+        return final
+
+    async def _pass_time(self, ms: int) -> None:
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        deadline = self._core.callbacks.deadlines.after(ms, lambda: resolve(over))
+        self._core.parked += 1
+        try:
+            await over
+        finally:
+            self._core.parked -= 1
+            deadline.cancel()
+
+
+async def _call(options: RollbackOptions, given: RollbackInput) -> None:
+    await options.handler(given)

@@ -1,0 +1,271 @@
+"""One pass of run(): from its start at the top until it ends, or until the instance is taken from it.
+
+A pass owns its instance while it is attached. Detached, it can record nothing any more: its waits are cancelled,
+steps that its code still calls end at once, and what it returns or raises is ignored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from bindings.context import StepFrame, current_step
+from bindings.errors import ErrorInfo, NotSerialisable, RunAborted, error_info
+from bindings.ports import RunEvent
+from bindings.values import Encoded
+from emulator.clock import after_turns
+from emulator.engine.core import Core
+from emulator.engine.instance import Instance
+from emulator.engine.waits import Wait, Waits
+from emulator.storage.records import EventType, Status, StepRow
+
+if TYPE_CHECKING:
+    from emulator.engine.steps import Steps
+
+_T = EventType
+_log = logging.getLogger("stepwell.engine")
+
+#: Turns of the loop after which code that was woken has reached its next step, if it goes on at all.
+_SETTLING_TURNS: Final = 4
+
+
+class RunOwner(Protocol):
+    """What a pass reports to."""
+
+    def wake_by(self, at: int) -> None: ...
+
+    def resting(self, run: Run) -> None:
+        """Everything waits; the pass may be dropped."""
+        ...
+
+    def paused(self, run: Run) -> None: ...
+
+    def superseded(self, run: Run) -> None: ...
+
+    async def returned(self, run: Run, output: Encoded) -> None: ...
+
+    async def raised(self, run: Run, error: ErrorInfo) -> None: ...
+
+    async def unstorable(self, run: Run, error: ErrorInfo) -> None: ...
+
+    def crashed(self, run: Run, error: BaseException) -> None: ...
+
+
+class HostCrashed(Exception):
+    """The process that ran the user code is gone: for the pass it is as if ours had died."""
+
+
+class Run:
+    """The machinery of one pass; `steps` is what user code sees of it."""
+
+    def __init__(self, core: Core, instance: Instance, event: RunEvent, owner: RunOwner) -> None:
+        self.core = core
+        self.instance = instance
+        self.event = event
+        self.owner = owner
+        self.waits = Waits()
+        self.executing = 0
+        self.attached = True
+        self.rolling_back = False
+        self.supersede = False
+        self.modifications = core.introspection.of(instance.workflow.name, instance.id)
+        self._gate: asyncio.Future[None] | None = None
+        self._settling = False
+        self._task: asyncio.Task[None] | None = None
+        self.steps: Steps | None = None
+
+    # -- the pass
+    def start(self, steps: Steps) -> None:
+        self.steps = steps
+        self._task = asyncio.get_running_loop().create_task(self._main(steps))
+
+    async def _main(self, steps: Steps) -> None:
+        instance = self.instance
+        runner = instance.workflow.runner
+        if runner is None:
+            return
+        current_step.set(StepFrame(instance.workflow.name, instance.id, instance.key))
+        try:
+            output = await runner(self.event, steps)
+        except (RunAborted, asyncio.CancelledError) as error:
+            await self._raised(error)  # raised by user code itself
+        except HostCrashed as error:
+            if self._goes_on():
+                self.owner.crashed(self, error)
+        except NotSerialisable as error:
+            if self._goes_on():
+                await self.owner.unstorable(self, ErrorInfo("NotSerialisable", str(error)))
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything
+            await self._raised(error)
+        else:
+            if self._goes_on():
+                await self.owner.returned(self, output)
+
+    async def follow(self, steps: Steps) -> None:
+        """Runs the code on stored results only, to its first step without one; what comes of it is ignored."""
+        self.steps = steps
+        runner = self.instance.workflow.runner
+        if runner is None:
+            return
+        self._task = asyncio.get_running_loop().create_task(_ignoring(runner(self.event, steps)))
+        await asyncio.wait([self._task])
+
+    def stop_code(self) -> None:
+        """Ends the code of the pass; the pass still owns the instance, to roll it back."""
+        self.rolling_back = True
+        self.waits.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _goes_on(self) -> bool:
+        """Whether what the code does still counts."""
+        return self.attached and not self.rolling_back
+
+    async def _raised(self, error: BaseException) -> None:
+        if self._goes_on():
+            await self.owner.raised(self, error_info(error))
+
+    def detach(self) -> None:
+        """Takes the instance from this pass; its code is cancelled where it stands."""
+        if not self.attached:
+            return
+        self.attached = False
+        self.instance.run = None
+        self.waits.cancel()
+        if self._gate is not None:
+            self._gate.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def release(self) -> None:
+        """The pass has ended by itself: nothing is left to cancel but what its code forgot to await."""
+        self.attached = False
+        self.instance.run = None
+        self.waits.cancel()
+
+    def check_attached(self) -> None:
+        """Raises `RunAborted` when the instance is no longer this pass's."""
+        if not self.attached:
+            raise RunAborted
+
+    # -- callbacks
+    async def before_step(self) -> None:
+        """Lets a step begin: not while a pause is asked for."""
+        self.check_attached()
+        while self.instance.status is Status.WAITING_FOR_PAUSE:
+            if self._gate is None:
+                self._gate = asyncio.get_running_loop().create_future()
+            await _wait_with_others(self._gate)
+            self.check_attached()
+
+    def pause_undone(self) -> None:
+        """Resumed before the pause took effect: steps that were held back go on."""
+        gate, self._gate = self._gate, None
+        if gate is not None:
+            gate.set_result(None)
+
+    def enter_callback(self) -> None:
+        self.executing += 1
+
+    def leave_callback(self) -> None:
+        """A callback has ended; a pause that waited for it takes effect before its result is logged."""
+        self.executing -= 1
+        if self.executing == 0 and self.instance.status is Status.WAITING_FOR_PAUSE:
+            self.owner.paused(self)
+
+    def after_step(self) -> None:
+        """The result is stored; goes on unless the pass ends here."""
+        if self.instance.status is Status.PAUSED:
+            self.detach()
+        elif self.supersede and self.executing == 0:
+            self.owner.superseded(self)
+        self.check_attached()
+
+    # -- waits
+    def wait(
+        self, row: StepRow, due_at: int, on_due: Callable[[Wait], None], event_type: str | None = None
+    ) -> asyncio.Future[Encoded | None]:
+        """Registers a wait that is stored already; the future gives what it ends with."""
+        future: asyncio.Future[Encoded | None] = asyncio.get_running_loop().create_future()
+        self.waits.add(Wait(row, due_at, future, on_due, event_type))
+        self.note_waiting()
+        self._settle_soon()
+        return future
+
+    def note_waiting(self) -> None:
+        """Something waits; when nothing executes, the instance as a whole does."""
+        instance = self.instance
+        at = self.waits.next_at()
+        if instance.status is Status.RUNNING and self.executing == 0:
+            self._become_waiting(at)
+            instance.log_mood(_T.WORKFLOW_WAITING)
+        else:
+            self.core.store.set_wake(instance.key, at)
+        if at is not None:
+            self.owner.wake_by(at)
+
+    def _become_waiting(self, wake_at: int | None) -> None:
+        if self.core.compat.waiting_status:
+            self.instance.become(Status.WAITING)
+        self.core.store.set_status(self.instance.key, self.instance.status, self.core.clock.now(), wake_at)
+
+    def note_running(self) -> None:
+        """An attempt begins."""
+        instance = self.instance
+        if instance.status is Status.WAITING:
+            instance.become(Status.RUNNING)
+            self.core.store.set_status(instance.key, Status.RUNNING, self.core.clock.now(), self.waits.next_at())
+        if instance.status is Status.RUNNING:
+            instance.log_mood(_T.WORKFLOW_RUNNING)
+
+    def progress(self) -> None:
+        """Ends the waits whose time has come, and hands out events; the instance holds a slot."""
+        now = self.core.clock.now()
+        due = self.waits.due(now)
+        for wait in due:
+            self.waits.remove(wait)
+            wait.on_due(wait)
+        claimed = [wait for wait in self.waits.for_events() if self.steps is not None and self.steps.claim(wait)]
+        for wait in claimed:
+            self.waits.remove(wait)
+        if not due and not claimed:
+            return
+        if self.instance.status is Status.WAITING:
+            self.instance.become(Status.RUNNING)
+        self.core.store.set_status(self.instance.key, self.instance.status, now, self.waits.next_at())
+        self._settle_soon()
+
+    def _settle_soon(self) -> None:
+        if not self._settling:
+            self._settling = True
+            self.core.unsettled += 1
+            after_turns(_SETTLING_TURNS, self._settle)
+
+    def _settle(self) -> None:
+        """User code has gone as far as it can: if only waits are left, the instance rests."""
+        self._settling = False
+        self.core.unsettled -= 1
+        if not self.attached or self.executing or not len(self.waits):
+            return
+        if self.supersede:
+            self.owner.superseded(self)
+            return
+        if self.instance.status is Status.RUNNING:
+            self._become_waiting(self.waits.next_at())
+        self.owner.resting(self)
+
+
+async def _ignoring(code: Coroutine[Any, Any, Encoded]) -> None:
+    try:
+        await code
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - as above
+        _log.debug("followed run() to %r", error)
+
+
+async def _wait_with_others(shared: asyncio.Future[None]) -> None:
+    """Awaits a future that others await too; cancelling this waiter leaves it alone."""
+    await asyncio.shield(shared)

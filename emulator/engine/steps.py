@@ -1,0 +1,296 @@
+"""Steps as run() calls them: which record a call means, and what is done when there is none yet.
+
+A step is (kind, name, count): the count is the order of the calls with that name in this pass, each kind apart.
+A call whose record is complete returns the stored value, one whose record has failed raises the stored error;
+neither logs anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from bindings import values
+from bindings.context import current_step
+from bindings.durations import InvalidDuration, duration_ms
+from bindings.errors import (
+    EngineError,
+    ErrorInfo,
+    RunAborted,
+    WorkerError,
+    WorkflowFatalError,
+    WorkflowTimeoutError,
+)
+from bindings.ports import RollbackOptions, StepCallback, StepResult
+from bindings.values import UNDEFINED_TEXT, Encoded
+from emulator.engine import names
+from emulator.engine.attempts import Attempts
+from emulator.engine.rollback import Rollbacks
+from emulator.engine.run import Run
+from emulator.engine.streams import stored_stream
+from emulator.engine.waits import Wait
+from emulator.storage.records import EventType, StepKind, StepRow, StepState
+
+_T = EventType
+
+
+class Steps:
+    """The `StepPort` of one pass."""
+
+    def __init__(self, run: Run, records: list[StepRow], rollbacks: Rollbacks) -> None:
+        self._run = run
+        self._core = run.core
+        self._records = {(row.kind, row.name, row.count): row for row in records}
+        self._next_seq = records[-1].seq + 1 if records else 1
+        self._counts: Counter[tuple[StepKind, str]] = Counter()
+        self._calls = 0
+        self.rollbacks = rollbacks
+        self._attempts = Attempts(run)
+        self._most_steps = run.instance.workflow.definition.steps_limit or run.core.limits.steps
+
+    # -- do
+    async def do(
+        self,
+        name: object,
+        config: object,
+        callback: StepCallback | None,
+        rollback: RollbackOptions | None = None,
+    ) -> StepResult:
+        await self._begin()
+        checked = names.step_name(name, self._core.limits.step_name_length)
+        if not callable(callback):
+            raise WorkflowFatalError(f'Step "{checked}" requires a callback function')
+        configs = self._core.configs
+        settings = configs.default if config is None else configs.check(checked, config)
+        undo = self.rollbacks.check(checked, rollback)
+        self._calls += 1
+        if self._calls > self._most_steps:
+            raise WorkflowFatalError(
+                f"The limit of {self._most_steps} steps has been reached. "
+                "This limit can be changed in your worker configuration."
+            )
+        row, is_new = self._arrive(StepKind.DO, checked, settings.text, settings.sensitive)
+        if undo is not None:
+            self.rollbacks.register(row, undo, settings)
+        if is_new:
+            row.has_rollback = undo is not None
+            self._attempts.begin_first(row)
+        elif row.state is StepState.COMPLETED:
+            return self._stored(row)
+        elif row.state is StepState.FAILED:
+            raise stored_error(row)
+        return await self._attempts.run(row, settings, callback, is_new=is_new)
+
+    async def _begin(self) -> None:
+        run = self._run
+        if run.rolling_back:
+            raise WorkflowFatalError("Cannot execute steps during rollback phase")
+        await run.before_step()
+
+    def _arrive(self, kind: StepKind, name: str, config: str, sensitive: bool = False) -> tuple[StepRow, bool]:
+        """The record that this call means, and whether it was made just now (and is not stored yet).
+
+        While handlers are collected, run() is followed no further than to the first step without a result.
+        """
+        self._counts[kind, name] += 1
+        identity = (kind, name, self._counts[kind, name])
+        row = self._records.get(identity)
+        if row is not None:
+            if self.rollbacks.collecting and row.state not in (StepState.COMPLETED, StepState.FAILED):
+                raise RunAborted
+            return row, False
+        if self.rollbacks.collecting:
+            raise RunAborted
+        row = self._new_row(identity, config, sensitive)
+        self._records[identity] = row
+        return row, True
+
+    def _new_row(self, identity: tuple[StepKind, str, int], config: str, sensitive: bool) -> StepRow:
+        frame = current_step.get()
+        parent = frame.seq if frame is not None and frame.instance_key == self._run.instance.key else None
+        seq = self._next_seq
+        self._next_seq += 1
+        kind, name, count = identity
+        return StepRow(
+            seq=seq,
+            kind=kind,
+            name=name,
+            count=count,
+            parent=parent,
+            state=StepState.IN_FLIGHT if kind is StepKind.DO else StepState.PENDING,
+            attempts=1 if kind is StepKind.DO else 0,
+            started_at=self._core.clock.now(),
+            ended_at=None,
+            due_at=None,
+            has_rollback=False,
+            sensitive=sensitive,
+            config=config,
+            error=None,
+            output=None,
+        )
+
+    def _stored(self, row: StepRow) -> StepResult:
+        if row.stream is not None:
+            return stored_stream(self._core.store, self._run.instance.key, row.seq)
+        return Encoded(row.output if row.output is not None else UNDEFINED_TEXT)
+
+    # -- sleep
+    async def sleep(self, name: object, duration: object) -> None:
+        await self._begin()
+        checked = names.step_name(name, self._core.limits.step_name_length)
+        try:
+            ms = duration_ms(duration, lenient=self._core.compat.lenient_durations)
+        except InvalidDuration as error:
+            raise EngineError(str(error), name="TypeError") from None
+        await self._sleep(checked, ms)
+
+    async def sleep_until(self, name: object, timestamp: object) -> None:
+        await self._begin()
+        checked = names.step_name(name, self._core.limits.step_name_length)
+        await self._sleep(checked, _timestamp_ms(timestamp) - self._core.clock.now(), until=True)
+
+    async def _sleep(self, name: str, ms: int, *, until: bool = False) -> None:
+        known = self._records.get((StepKind.SLEEP, name, self._counts[StepKind.SLEEP, name] + 1))
+        if known is None:  # what is stored counts, not what a replay computes (row W15 of the seeds)
+            if ms < 0:
+                raise EngineError("You can't sleep until a time in the past, time-traveler")
+            longest = self._core.limits.sleep_ms
+            if longest is not None and ms > longest:
+                raise WorkflowFatalError(
+                    f'Sleep "{name}" of {ms} ms is longer than the maximum of {longest} ms (365 days)'
+                )
+        row, is_new = self._arrive(StepKind.SLEEP, name, f'{{"durationMs":{ms}}}')
+        if row.state is StepState.COMPLETED:
+            return
+        if is_new:
+            row.due_at = row.started_at + ms
+            self._core.store.insert_step(self._run.instance.key, row)
+            self._run.instance.log(_T.SLEEP_STARTED, step=row.seq)
+            if self._skips(row):
+                row.due_at = row.started_at
+        await self._run.wait(row, row.due_at or 0, self._slept)
+
+    def _skips(self, row: StepRow) -> bool:
+        modified = self._run.modifications
+        return modified is not None and modified.skips_sleep(row.kind, row.name, row.count)
+
+    def _slept(self, wait: Wait) -> None:
+        self._complete(wait.row, None, _T.SLEEP_COMPLETED)
+        wait.end()
+
+    def _complete(self, row: StepRow, output: Encoded | None, event: EventType) -> None:
+        row.state = StepState.COMPLETED
+        row.ended_at = self._core.clock.now()
+        row.output = output
+        self._core.store.complete_step(self._run.instance.key, row)
+        self._run.instance.log(event, step=row.seq)
+
+    # -- waitForEvent
+    async def wait_for_event(self, name: object, options: object) -> Encoded:
+        await self._begin()
+        checked = names.step_name(name, self._core.limits.step_name_length)
+        given: Mapping[str, object] = options if isinstance(options, Mapping) else {}
+        kind = names.event_type(given.get("type"), self._core.limits)
+        timeout_ms = self._wait_timeout(checked, given)
+        config = json.dumps({"type": kind, "timeoutMs": timeout_ms}, separators=(",", ":"))
+        row, is_new = self._arrive(StepKind.WAIT_FOR_EVENT, checked, config)
+        if row.state is StepState.COMPLETED:
+            return Encoded(row.output or UNDEFINED_TEXT)
+        if row.state is StepState.FAILED:
+            raise stored_error(row)
+        if is_new:
+            row.due_at = row.started_at + timeout_ms
+            self._core.store.insert_step(self._run.instance.key, row)
+            self._run.instance.log(_T.WAIT_STARTED, step=row.seq)
+            if self._forced_timeout(row):
+                row.due_at = row.started_at
+        output = self._take_buffered(row, kind) if not self._overdue(row) else None
+        if output is None:
+            output = await self._run.wait(row, row.due_at or 0, self._timed_out, kind)
+        return output if output is not None else UNDEFINED_TEXT
+
+    def _wait_timeout(self, name: str, given: Mapping[str, object]) -> int:
+        limits = self._core.limits
+        if "timeout" not in given:
+            return limits.wait_timeout_default_ms
+        try:
+            ms = duration_ms(given["timeout"], lenient=self._core.compat.lenient_durations)
+        except InvalidDuration as error:
+            raise EngineError(str(error), name="TypeError") from None
+        least, most = limits.wait_timeout_min_ms, limits.wait_timeout_max_ms
+        if (least is not None and ms < least) or (most is not None and ms > most):
+            raise WorkflowFatalError(
+                f'Timeout of waitForEvent "{name}" is {ms} ms; expected between {least} and {most} ms '
+                "(1 second to 365 days)"
+            )
+        return ms
+
+    def _forced_timeout(self, row: StepRow) -> bool:
+        modified = self._run.modifications
+        return modified is not None and modified.times_out_waiting(row.name, row.count)
+
+    def _overdue(self, row: StepRow) -> bool:
+        """A wait whose time has passed fails without an event (row W14 of the seeds)."""
+        return row.due_at is not None and row.due_at < self._core.clock.now()
+
+    def _take_buffered(self, row: StepRow, kind: str) -> Encoded | None:
+        modified = self._run.modifications
+        mocked = modified.event(kind) if modified is not None else None
+        if mocked is not None:
+            return self._received(row, kind, mocked, self._core.clock.now())
+        event = self._core.store.claim_event(self._run.instance.key, kind, row.seq)
+        if event is None:
+            return None
+        return self._received(row, kind, Encoded(event.payload), event.received_at)
+
+    def claim(self, wait: Wait) -> bool:
+        """Gives a waiting step the oldest event of its type; False when there is none."""
+        output = self._take_buffered(wait.row, wait.event_type or "")
+        if output is None:
+            return False
+        wait.end(output)
+        return True
+
+    def _received(self, row: StepRow, kind: str, payload: Encoded, at: int) -> Encoded:
+        undefined = payload == UNDEFINED_TEXT
+        body = "" if undefined else f'"payload":{payload},'
+        output = Encoded(f'{{{body}"type":{json.dumps(kind)},"timestamp":{{"$":"date","v":{at}}}}}')
+        self._complete(row, output, _T.WAIT_COMPLETED)
+        return output
+
+    def _timed_out(self, wait: Wait) -> None:
+        row = wait.row
+        error = WorkflowTimeoutError(json.loads(row.config)["timeoutMs"])
+        row.state = StepState.FAILED
+        row.ended_at = self._core.clock.now()
+        row.error = json.dumps(error.info.to_json())
+        self._core.store.fail_step(self._run.instance.key, row.seq, row.ended_at, row.error)
+        self._run.instance.log(_T.WAIT_TIMED_OUT, step=row.seq)
+        wait.fail(WorkerError(error.info))
+
+
+def stored_error(row: StepRow) -> WorkerError:
+    """The error that a failed step raises, as often as it is called."""
+    return WorkerError(ErrorInfo.from_json(json.loads(row.error or "{}")))
+
+
+def _timestamp_ms(timestamp: object) -> int:
+    """The time that sleepUntil was given. Raises the `EngineError` of a bad one."""
+    if isinstance(timestamp, datetime):
+        return values.datetime_ms(timestamp)
+    if isinstance(timestamp, int | float) and not isinstance(timestamp, bool) and timestamp == timestamp:
+        return int(timestamp)
+    if isinstance(timestamp, str):
+        try:
+            parsed = datetime.fromisoformat(timestamp)
+        except ValueError:
+            parsed = None
+        if parsed is not None:
+            return values.datetime_ms(parsed.replace(tzinfo=parsed.tzinfo or UTC))
+    raise EngineError(f'Invalid duration "{timestamp}"', name="TypeError")
+
+
+__all__: Final = ["Steps", "stored_error"]

@@ -1,0 +1,113 @@
+"""What must happen later, on the injected clock.
+
+Two kinds of deadline. Those of waiting instances lie in storage (a million of them cost no memory); here only
+the earliest is known. Those of attempts in flight (timeouts, delay functions) live in a heap, because they die
+with the process anyway.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+from typing import Final
+
+from emulator.clock import Clock, Timer
+
+#: The heap is swept when more than this many and over half of its entries are cancelled.
+_SWEEP_ABOVE: Final = 1_000
+
+
+class Alarm:
+    """Calls back at the earliest time it was asked for; asking for a later one changes nothing."""
+
+    def __init__(self, clock: Clock, callback: Callable[[], None]) -> None:
+        self._clock = clock
+        self._callback = callback
+        self._at: int | None = None
+        self._timer: Timer | None = None
+
+    @property
+    def at(self) -> int | None:
+        return self._at
+
+    def by(self, at: int | None) -> None:
+        """Makes sure that the alarm rings no later than `at`."""
+        if at is None or (self._at is not None and self._at <= at):
+            return
+        self.cancel()
+        self._at = at
+        self._timer = self._clock.call_at(at, self._ring)
+
+    def _ring(self) -> None:
+        self._at = self._timer = None
+        self._callback()
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._at = self._timer = None
+
+
+class Deadline:
+    """One entry of `Deadlines`; `cancel` is cheap and final."""
+
+    __slots__ = ("_callback", "_owner")
+
+    def __init__(self, owner: Deadlines, callback: Callable[[], None]) -> None:
+        self._owner: Deadlines | None = owner
+        self._callback = callback
+
+    @property
+    def cancelled(self) -> bool:
+        return self._owner is None
+
+    def cancel(self) -> None:
+        if self._owner is not None:
+            owner, self._owner = self._owner, None
+            owner.note_cancelled()
+
+    def fire(self) -> None:
+        self._owner = None
+        self._callback()
+
+
+class Deadlines:
+    """Many short-lived deadlines behind one timer of the clock."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._alarm = Alarm(clock, self._fire_due)
+        self._heap: list[tuple[int, int, Deadline]] = []
+        self._order = count()
+        self._cancelled = 0
+
+    def after(self, ms: int, callback: Callable[[], None]) -> Deadline:
+        deadline = Deadline(self, callback)
+        at = self._clock.now() + ms
+        heapq.heappush(self._heap, (at, next(self._order), deadline))
+        self._alarm.by(at)
+        return deadline
+
+    def note_cancelled(self) -> None:
+        self._cancelled += 1
+        if self._cancelled > _SWEEP_ABOVE and self._cancelled * 2 > len(self._heap):
+            self._heap = [entry for entry in self._heap if not entry[2].cancelled]
+            heapq.heapify(self._heap)
+            self._cancelled = 0
+
+    def next_at(self) -> int | None:
+        """When the earliest deadline is due that nobody cancelled."""
+        while self._heap and self._heap[0][2].cancelled:
+            heapq.heappop(self._heap)
+            self._cancelled -= 1
+        return self._heap[0][0] if self._heap else None
+
+    def _fire_due(self) -> None:
+        while (due := self.next_at()) is not None and due <= self._clock.now():
+            heapq.heappop(self._heap)[2].fire()
+        self._alarm.by(self.next_at())
+
+    def stop(self) -> None:
+        self._alarm.cancel()
+        self._heap.clear()
