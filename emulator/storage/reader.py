@@ -181,8 +181,9 @@ def _entries(row: Row) -> list[HistoryRow]:
 
 
 def _workflow(row: Row) -> WorkflowRow:
-    *values, defined = row
-    return WorkflowRow(*values, bool(defined))
+    values = list(row)
+    values[-1] = bool(values[-1])
+    return WorkflowRow(*values)
 
 
 def _instance(row: Row) -> InstanceRow:
