@@ -1,0 +1,106 @@
+"""The state folder: one emulator at a time, and where it answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+_LOCK: Final = "lock"
+_SERVER: Final = "server.json"
+
+
+class StateFolderError(Exception):
+    """The folder cannot be used; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """The emulator that uses a state folder, as it wrote down itself."""
+
+    url: str
+    pid: int
+
+
+class StateFolder:
+    """Holds the lock from `claim` to `release`; the operating system lets go of it when the process dies."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: IO[str] | None = None
+
+    @property
+    def database(self) -> Path:
+        return self.path / "stepwell.sqlite"
+
+    def claim(self) -> None:
+        """Makes the folder and locks it. Raises `StateFolderError` when it is in use or cannot be written."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            ignore = self.path / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n", encoding="utf-8")
+            lock = (self.path / _LOCK).open("a+", encoding="utf-8")
+        except OSError as error:
+            raise StateFolderError(
+                f"The state folder {self.path} cannot be used ({error.strerror}). Check its permissions, or name "
+                "another one with --persist-to."
+            ) from None
+        if not _try_lock(lock):
+            lock.close()
+            raise StateFolderError(self._in_use())
+        self._lock = lock
+
+    def _in_use(self) -> str:
+        running = read_running(self.path)
+        where = f"by the process {running.pid}, which answers on {running.url}" if running else "by another process"
+        return (
+            f"The state folder {self.path} is in use {where}. Stop that one, or start this one with another folder "
+            "(--persist-to DIR)."
+        )
+
+    def announce(self, url: str) -> None:
+        """Writes down where this process answers, for the command line."""
+        new = self.path / f"{_SERVER}.new"
+        new.write_text(json.dumps({"url": url, "pid": os.getpid()}), encoding="utf-8")
+        new.replace(self.path / _SERVER)
+
+    def release(self) -> None:
+        (self.path / _SERVER).unlink(missing_ok=True)
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
+def read_running(folder: Path) -> RunningServer | None:
+    """What the emulator of this folder wrote down; it may have died since."""
+    try:
+        data = json.loads((folder / _SERVER).read_text(encoding="utf-8"))
+        return RunningServer(str(data["url"]), int(data["pid"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(file: IO[str]) -> bool:
+        try:
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _try_lock(file: IO[str]) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
