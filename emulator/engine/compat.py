@@ -21,6 +21,10 @@ class Compat:
     terminated_keeps_error_retention: bool = False
     #: status() of the binding answers `running` during rollbacks, as the documentation says.
     status_hides_rolling_back: bool = False
+    #: status() of the binding carries `rollback`, as the documentation says; the REST API always does.
+    status_rollback_field: bool = False
+    #: status() of the binding carries the outputs of all steps, as in `wrangler dev`.
+    local_dev_step_outputs: bool = False
     #: Durations in miniflare's grammar.
     lenient_durations: bool = False
     #: Finished instances are removed when their retention is over. Off by default, so that old runs can be

@@ -62,25 +62,26 @@ class Engine:
         self._started = False
 
     # -- Workflows
-    def define(self, definition: WorkflowDefinition, runner: Runner | None, version: Version) -> None:
+    def define(self, definition: WorkflowDefinition, runner: Runner | None, version: Version | None) -> None:
         """Says what a Workflow is and which code runs it; called again when either changed.
 
         Instances that run go over to the new code, each after the step it is in. Without a runner (the class is
-        gone) they are blocked until there is one.
+        gone, or not loaded yet) they are blocked until there is one.
         """
         now = self.clock.now()
         key = self.store.put_workflow(
             str(uuid.uuid4()), definition.name, definition.class_name, definition.script_name, now
         )
-        version_key = self.store.put_version(_version_row(key, definition, version, now))
+        version_key = self.store.put_version(_version_row(key, definition, version, now)) if version else 0
+        version_id = version.id if version else ""
         self.store.define_workflow(key, defined=runner is not None)
         state = self._workflows.get(definition.name)
         if state is None:
-            state = WorkflowState(key, definition, version_key, version.id, runner)
+            state = WorkflowState(key, definition, version_key, version_id, runner)
             self._workflows[definition.name] = self._by_key[key] = state
         else:
             state.definition, state.runner = definition, runner
-            state.version_key, state.version_id = version_key, version.id
+            state.version_key, state.version_id = version_key, version_id
             self._passes.replace_code(state)
         if self._started:
             self.store.commit()

@@ -1,0 +1,185 @@
+"""Puts the parts together: settings -> clock, storage, engine, hosts, server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bindings.ports import WorkflowPort
+from emulator.clock import Clock, SystemClock, resolve
+from emulator.config import Project, Settings, WorkflowConfig
+from emulator.engine.compat import Compat
+from emulator.engine.definitions import Version, WorkflowDefinition
+from emulator.engine.engine import SKEW_SETTING, Engine
+from emulator.engine_thread import EngineThread
+from emulator.limits import Limits
+from emulator.server.app import App
+from emulator.server.listener import Listener
+from emulator.server.parts import ServerParts
+from emulator.storage.sqlite import SqliteStore
+from emulator.worker.host import Generation, WorkerHost
+
+#: Limits that only the documentation states, and no engine enforces (compat switch enforce_documented_limits).
+_DOCUMENTED_ONLY = (
+    "step_result_bytes",
+    "payload_bytes",
+    "output_bytes",
+    "sleep_ms",
+    "wait_timeout_min_ms",
+    "wait_timeout_max_ms",
+    "event_type_length",
+    "retries_max",
+    "batch_bytes",
+)
+
+
+def limits_of(settings: Settings) -> Limits:
+    """The limits in force: the profile, the compat switches, then single overrides."""
+    limits = Limits.profile(settings.limits_profile)
+    if not settings.compat.enforce_documented_limits:
+        off = Limits.profile("off")
+        limits = replace(limits, **{name: getattr(off, name) for name in _DOCUMENTED_ONLY})
+    limits = replace(limits, retry_delay_ms=settings.compat.default_retry_delay)
+    return limits.with_overrides(settings.limits)
+
+
+def compat_of(settings: Settings) -> Compat:
+    switches = settings.compat
+    return Compat(
+        waiting_status=switches.waiting_status,
+        dynamic_delay_backoff=switches.dynamic_delay_backoff,
+        resume_requires_paused=switches.resume_requires_paused,
+        reject_cycles=switches.reject_cycles,
+        terminated_keeps_error_retention=switches.terminated_retention == "error",
+        status_hides_rolling_back=switches.status_hides_rolling_back,
+        status_rollback_field=switches.status_rollback_field == "both",
+        local_dev_step_outputs=switches.local_dev_step_outputs,
+        lenient_durations=switches.duration_grammar == "lenient",
+        enforce_retention=settings.enforce_retention,
+        hashed_schedule_ids=switches.hashed_schedule_ids,
+    )
+
+
+def definition_of(project: Project, settings: Settings, workflow: WorkflowConfig) -> WorkflowDefinition:
+    """A Workflow of the project as the engine wants it."""
+    switch = settings.compat.preserve_non_retryable
+    by_date = project.config.compat.workflows_preserve_non_retryable_error_message
+    return WorkflowDefinition(
+        name=workflow.name,
+        class_name=workflow.class_name,
+        script_name=workflow.script_name or project.config.name,
+        steps_limit=workflow.steps_limit,
+        concurrency_limit=workflow.concurrency_limit,
+        schedules=workflow.schedules,
+        success_retention_ms=workflow.success_retention_ms,
+        error_retention_ms=workflow.error_retention_ms,
+        preserve_non_retryable=by_date if switch == "auto" else switch == "on",
+    )
+
+
+def open_engine(settings: Settings, database: str) -> Engine:
+    """An engine on its database, with the clock's skew as it was left."""
+    store = SqliteStore(database, settings.synchronous)
+    clock: Clock = SystemClock(int(store.setting(SKEW_SETTING) or 0))
+    return Engine(store, clock, limits_of(settings), compat_of(settings), replay_always=settings.replay == "always")
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A Worker of this run: what its project says, and the host of its code."""
+
+    project: Project
+    host: WorkerHost
+
+    def own_workflows(self) -> list[WorkflowConfig]:
+        """Those that its own script defines."""
+        return [workflow for workflow in self.project.config.workflows if workflow.script_name is None]
+
+
+def ports(engine: Engine, project: Project) -> dict[str, WorkflowPort]:
+    """The Workflow bindings of a Worker by their names, those of other scripts in this run included."""
+    known = {state.name for state in engine.workflows()}
+    return {
+        workflow.binding: engine.workflow(workflow.name)
+        for workflow in project.config.workflows
+        if workflow.binding is not None and workflow.name in known
+    }
+
+
+def declare(engine: Engine, workers: Sequence[tuple[Project, Settings]]) -> None:
+    """Makes the Workflows of all Workers known before any code is loaded, so that bindings can refer to them."""
+    for project, settings in workers:
+        for workflow in project.config.workflows:
+            if workflow.script_name is None:
+                engine.define(definition_of(project, settings, workflow), None, None)
+
+
+def define(engine: Engine, settings: Settings, worker: Worker, generation: Generation) -> None:
+    """Gives the engine the code of a load."""
+    language = generation.language
+    for workflow in worker.own_workflows():
+        engine.define(
+            definition_of(worker.project, settings, workflow),
+            generation.runners.get(workflow.class_name),
+            Version(f"{generation.version_id}-{workflow.name}", language, generation.source),
+        )
+
+
+class Emulator:
+    """A running emulator: engine on this loop, server in its thread."""
+
+    def __init__(self, settings: Settings, engine: Engine, workers: Sequence[Worker], sock: socket.socket) -> None:
+        self.settings = settings
+        self.engine = engine
+        self.workers = tuple(workers)
+        self._socket = sock
+        self._listener: Listener | None = None
+        self.url = url_of(sock)
+
+    async def start(self) -> None:
+        """Loads the Workers, takes over unfinished instances, and serves. Raises `WorkerLoadError`."""
+        for worker in self.workers:
+            define(self.engine, self.settings, worker, await worker.host.load())
+        await self.engine.start()
+        await self._serve()
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        parts = ServerParts(
+            settings=self.settings,
+            engine=self.engine,
+            thread=EngineThread(loop),
+            reader=self.engine.store.reader(),
+            hosts=tuple(worker.host for worker in self.workers),
+            url=self.url,
+        )
+        ready = loop.create_future()
+        self._listener = Listener(App(parts), self._socket)
+        self._listener.start(lambda: _tell(loop, ready))
+        await ready
+
+    async def reload(self, worker: Worker) -> None:
+        """Loads the code of a Worker anew; on `WorkerLoadError` what ran goes on running."""
+        define(self.engine, self.settings, worker, await worker.host.load())
+
+    async def stop(self, grace_ms: int) -> None:
+        """Steps in flight get `grace_ms` to end; the rest goes on at the next start."""
+        if self._listener is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self._listener.stop)
+        await self.engine.stop(grace_ms)
+        for worker in self.workers:
+            with contextlib.suppress(asyncio.CancelledError):
+                await worker.host.stop()
+        self.engine.store.close()
+
+
+def _tell(loop: asyncio.AbstractEventLoop, ready: asyncio.Future[None]) -> None:
+    loop.call_soon_threadsafe(resolve, ready)
+
+
+def url_of(sock: socket.socket) -> str:
+    host, port = sock.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

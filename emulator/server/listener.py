@@ -1,0 +1,101 @@
+"""The web server in a thread of its own: uvicorn on a socket that was bound before anything else was done."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from emulator.worker.host import AsgiApp
+
+if TYPE_CHECKING:
+    import uvicorn
+
+
+class PortInUse(Exception):
+    """The address cannot be listened on; the text says what to do."""
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises `PortInUse`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if hasattr(socket, "SO_REUSEADDR") and not _is_windows():
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        sock.listen(2048)
+    except OSError as error:
+        sock.close()
+        raise PortInUse(
+            f"Port {port} on {host} cannot be used ({error.strerror}). Stop what listens there, or choose another "
+            "port with --port (0 takes a free one)."
+        ) from None
+    sock.setblocking(False)
+    return sock
+
+
+def _is_windows() -> bool:
+    import sys
+
+    return sys.platform == "win32"
+
+
+class Listener:
+    """Serves an ASGI app from a thread with its own event loop."""
+
+    def __init__(self, app: AsgiApp, sock: socket.socket) -> None:
+        self._app = app
+        self._socket = sock
+        self._server: uvicorn.Server | None = None
+        self._thread = threading.Thread(target=self._run, name="stepwell-server", daemon=True)
+        self._failure: BaseException | None = None
+
+    def start(self, ready: Callable[[], None]) -> None:
+        """Starts the thread; `ready` is called on it when requests are answered."""
+        self._ready = ready
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except Exception as error:  # told to the main thread by stop()
+            self._failure = error
+            raise
+
+    async def _serve(self) -> None:
+        import uvicorn
+
+        config = uvicorn.Config(
+            self._app,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            http="httptools",
+            ws="websockets-sansio",
+            server_header=False,
+            timeout_graceful_shutdown=2,
+        )
+        self._server = _Server(config, self._ready)
+        await self._server.serve(sockets=[self._socket])
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """Stops accepting, lets answers in progress end, and joins the thread."""
+        if self._server is not None:
+            self._server.should_exit = True
+        self._thread.join(timeout_s)
+        self._socket.close()
+
+
+def _Server(config: uvicorn.Config, ready: Callable[[], None]) -> uvicorn.Server:  # noqa: N802 - makes one
+    """A uvicorn server that tells when it has started, and leaves signals to the main thread."""
+    import uvicorn
+
+    class Telling(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            ready()
+
+    return Telling(config)
