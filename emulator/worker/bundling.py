@@ -1,4 +1,4 @@
-"""One file of JavaScript from a Worker's source, made by the esbuild of the project's own tools, as wrangler does."""
+"""One file of JavaScript from a Worker's source, made by the project's own esbuild as wrangler would."""
 
 from __future__ import annotations
 
@@ -20,11 +20,15 @@ RUNS_EXPORT: Final = "__StepwellRuns"
 
 _LOADERS: Final = {".txt": "text", ".html": "text", ".sql": "text", ".bin": "copy", ".wasm": "copy"}
 # What Node has built in. With `nodejs_compat` workerd knows them without "node:" too.
+# fmt: off
 _BUILT_IN: Final = (
-    "assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain "
-    "events fs http http2 https inspector module net os path perf_hooks process punycode querystring readline repl "
-    "stream string_decoder sys timers tls trace_events tty url util v8 vm wasi worker_threads zlib"
-).split()
+    "assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram",
+    "diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2", "https", "inspector", "module",
+    "net", "os", "path", "perf_hooks", "process", "punycode", "querystring", "readline", "repl", "stream",
+    "string_decoder", "sys", "timers", "tls", "trace_events", "tty", "url", "util", "v8", "vm", "wasi",
+    "worker_threads", "zlib",
+)
+# fmt: on
 # CommonJS packages call require() for what Node has built in.
 _REQUIRE: Final = (
     "var require = (id) => { const found = process.getBuiltinModule(String(id)); if (found) return found; "
@@ -43,7 +47,7 @@ class Bundle:
 
 
 def write_entry(config: WorkerConfig, folder: Path, *, runs_path: bool) -> Path:
-    """Writes the module that the runtime loads. `runs_path`: the engine comes in through the Worker's own address."""
+    """Writes the module that the runtime loads. `runs_path`: the engine comes in by the Worker's own address."""
     main = json.dumps(str(config.main))
     ours = json.dumps(str(JAVASCRIPT / "setup.mjs"))
     runs = json.dumps(str(JAVASCRIPT / "runs.mjs"))

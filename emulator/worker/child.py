@@ -1,0 +1,124 @@
+"""One child process that must not outlive us: started, its output read, watched and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+from asyncio import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+#: How long a process may take to end after it was asked to.
+_GRACE_S: Final = 3.0
+_LONGEST_LINE: Final = 16 * 1024 * 1024
+_PR_SET_PDEATHSIG: Final = 1
+
+
+class Child:
+    """A running process, in a process group of its own."""
+
+    def __init__(self, process: subprocess.Process, on_line: Callable[[str], None]) -> None:
+        self._process = process
+        self._readers = [
+            asyncio.ensure_future(_read_lines(stream, on_line))
+            for stream in (process.stdout, process.stderr)
+            if stream is not None
+        ]
+        self.exited: asyncio.Task[int] = asyncio.ensure_future(self._wait())
+
+    @staticmethod
+    async def start(
+        command: Sequence[str],
+        *,
+        cwd: Path,
+        on_line: Callable[[str], None],
+        env: Mapping[str, str] | None = None,
+        pass_fds: Sequence[int] = (),
+    ) -> Child:
+        """Starts a program. Raises `OSError` when there is none."""
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            limit=_LONGEST_LINE,
+            pass_fds=tuple(pass_fds),
+            start_new_session=True,
+            preexec_fn=_dies_with_parent(),
+        )
+        return Child(process, on_line)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def _wait(self) -> int:
+        code = await self._process.wait()
+        # What it printed last says why it ended; a grandchild that holds the pipe must not keep us.
+        await asyncio.wait(self._readers, timeout=0.5)
+        return code
+
+    def kill(self) -> None:
+        """Ends the process and its children at once."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    async def stop(self) -> None:
+        """Asks it to end, and makes it after a while; returns when it is gone."""
+        if not self.exited.done():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGTERM)
+            await asyncio.wait([self.exited], timeout=_GRACE_S)
+        self.kill()
+        await self.exited
+        for reader in self._readers:
+            reader.cancel()
+
+    def cpu_seconds(self) -> float | None:
+        """CPU time that the process and its group have used; None where the system does not say."""
+        return _group_cpu_seconds(self.pid)
+
+
+async def _read_lines(stream: asyncio.StreamReader, on_line: Callable[[str], None]) -> None:
+    while line := await stream.readline():
+        if text := line.decode(errors="replace").rstrip("\r\n"):
+            on_line(text)
+
+
+def _dies_with_parent() -> Callable[[], None] | None:
+    """On Linux, has the kernel end the child when the thread that started it ends, however that happens."""
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl  # looked up before the fork, where little is allowed
+
+    def set_signal() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+    return set_signal
+
+
+def _group_cpu_seconds(group: int) -> float | None:
+    """From /proc: the sum over the processes of a group."""
+    proc = Path("/proc")
+    if not proc.is_dir():
+        return None
+    ticks = 0
+    for entry in proc.iterdir():
+        if entry.name.isdigit():
+            ticks += _ticks(entry, group)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _ticks(entry: Path, group: int) -> int:
+    try:
+        fields = (entry / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12]) if int(fields[2]) == group else 0

@@ -1,0 +1,245 @@
+"""One load of the JavaScript Workers of a run: a process of the runtime, restarted when it dies, and its passes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bindings.errors import ErrorInfo
+from bindings.ports import RunEvent, Runner, StepPort
+from bindings.values import Encoded
+from emulator.worker.caretaker import Caretaker
+from emulator.worker.child import Child
+from emulator.worker.console import Console
+from emulator.worker.frames import WireSocket
+from emulator.worker.host import HostCrashed, WorkerLoadError
+from emulator.worker.launch import Doors, Launcher, RuntimeFailed
+from emulator.worker.passes import Pass, StreamLender
+from emulator.worker.sourcemaps import StackMapper
+from emulator.worker.watchdog import Watchdog
+
+_log = logging.getLogger("stepwell.worker")
+
+#: Sockets kept for the next pass of a Worker.
+_IDLE_SOCKETS: Final = 64
+#: Pauses before a runtime that keeps dying is started again, in seconds.
+_RESTART_PAUSES: Final = (0.0, 0.1, 0.5, 2.0, 5.0)
+
+
+@dataclass(slots=True)
+class _Live:
+    """A process that serves, with the sockets to it that are free."""
+
+    child: Child
+    doors: Mapping[str, Doors]
+    caretaker: Caretaker
+    watchdog: Watchdog
+    idle: dict[str, list[WireSocket]]
+
+
+class RuntimeGeneration:
+    """Runs the passes that its code was started with, also when newer code has taken over the requests."""
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        mappers: Mapping[str, StackMapper],
+        lender: StreamLender,
+        *,
+        patience_s: float,
+    ) -> None:
+        """`mappers` by Worker. `patience_s`: how long the runtime may be deaf and busy before it is ended."""
+        self._launcher = launcher
+        self._mappers = mappers
+        self._lender = lender
+        self._patience_s = patience_s
+        self._instances: Counter[str] = Counter()
+        self._live: _Live | None = None
+        self._starting: asyncio.Task[_Live] | None = None
+        self._quick_ends = 0
+        self._ending_reason: str | None = None
+        self._stopped = False
+        self._retired = False
+        self._watching: set[asyncio.Task[None]] = set()
+        #: Requests under way; counted by the front door on its own thread.
+        self.requests = 0
+
+    # -- its life
+    async def start(self) -> None:
+        """Starts the process for the first time. Raises `WorkerLoadError` with what the runtime said."""
+        try:
+            await self._process()
+        except RuntimeFailed as error:
+            self._stopped = True
+            raise WorkerLoadError(str(error)) from None
+
+    async def stop(self) -> None:
+        self._stopped = True
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
+        live, self._live = self._live, None
+        if live is not None:
+            live.watchdog.stop()
+            live.caretaker.close()
+            await live.child.stop()
+
+    def retire(self) -> None:
+        """Newer code serves from now on: the process ends when its last pass and request have."""
+        self._retired = True
+        self._end_if_unused()
+
+    def doors(self, worker: str) -> Doors | None:
+        """Where requests go now; None while the process is being started again. Safe on any thread."""
+        live = self._live
+        return None if live is None else live.doors[worker]
+
+    async def ready(self, worker: str) -> Doors:
+        """As `doors`, after the process is there. Raises `HostCrashed` when it cannot be started."""
+        try:
+            return (await self._process()).doors[worker]
+        except RuntimeFailed as error:
+            raise HostCrashed(str(error)) from None
+
+    async def caretaker(self) -> Caretaker:
+        return (await self._process()).caretaker
+
+    def _end_if_unused(self) -> None:
+        if self._retired and not self._stopped and not self._instances.total() and not self.requests:
+            self._background(self.stop())
+
+    def _background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._watching.add(task)
+        task.add_done_callback(self._watching.discard)
+
+    # -- the process
+    async def _process(self) -> _Live:
+        """The process, started now if there is none."""
+        if self._live is not None:
+            return self._live
+        if self._stopped:
+            raise HostCrashed("the runtime of the Worker was stopped")
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._start())
+            self._starting.add_done_callback(self._started)
+        return await asyncio.shield(self._starting)
+
+    def _started(self, starting: asyncio.Task[_Live]) -> None:
+        self._starting = None
+        if not starting.cancelled() and starting.exception() is None:
+            self._live = starting.result()
+
+    async def _start(self) -> _Live:
+        await _pause(_RESTART_PAUSES[min(self._quick_ends, len(_RESTART_PAUSES) - 1)])
+        console = Console(self._instances, self._map_text)
+        try:
+            child, doors = await self._launcher.launch(console.read)
+        except RuntimeFailed:
+            raise RuntimeFailed(f"The runtime did not start.\n\n{console.last_lines}") from None
+        caretaker = await Caretaker.open(doors)
+        watchdog = Watchdog(caretaker, child, self._patience_s, self._end_hung)
+        live = _Live(child, doors, caretaker, watchdog, {name: [] for name in doors})
+        watchdog.start()
+        self._background(self._watch(live, console))
+        return live
+
+    def _end_hung(self, reason: str) -> None:
+        self._ending_reason = reason
+        if self._live is not None:
+            self._live.child.kill()
+
+    async def _watch(self, live: _Live, console: Console) -> None:
+        """Waits for the end of a process that nobody asked to end, and starts the next."""
+        code = await live.child.exited
+        live.watchdog.stop()
+        live.caretaker.close()
+        if self._stopped or self._live is not live:
+            return
+        self._live = None
+        reason = self._ending_reason or _ending(code)
+        self._ending_reason = None
+        self._quick_ends = self._quick_ends + 1 if live.watchdog.pongs < 2 else 0
+        count = self._instances.total()
+        _log.error(
+            "The runtime ended (%s); %s in it %s as after a crash. Starting it again.",
+            reason,
+            "1 run" if count == 1 else f"{count} runs",
+            "goes on" if count == 1 else "go on",
+            extra={"action": "runtime_crashed", "reason": reason, "runs": count},
+        )
+        if not self._retired:
+            await self._restart(console)
+
+    async def _restart(self, console: Console) -> None:
+        try:
+            await self._process()
+        except (RuntimeFailed, HostCrashed) as error:
+            _log.error("%s", error, extra={"action": "runtime_failed"})
+
+    # -- passes
+    def runner(self, worker: str, class_name: str) -> Runner:
+        """The runner of one Workflow class."""
+
+        async def run(event: RunEvent, port: StepPort) -> Encoded:
+            self._instances[event.instance_id] += 1
+            try:
+                return await self._run(worker, class_name, event, port)
+            finally:
+                self._instances[event.instance_id] -= 1
+                if not self._instances[event.instance_id]:
+                    del self._instances[event.instance_id]
+                self._end_if_unused()
+
+        return run
+
+    async def _run(self, worker: str, class_name: str, event: RunEvent, port: StepPort) -> Encoded:
+        socket, idle = await self._socket(worker)
+        one = Pass(socket, port, self._lender, self._mappers[worker].info)
+        socket.listener = one
+        finished = False
+        try:
+            output = await one.run(class_name, event)
+            finished = True
+        finally:
+            # What is still going on in the runtime must not meet the next pass; closing ends it.
+            if finished and one.clean and not socket.closed and len(idle) < _IDLE_SOCKETS:
+                socket.listener = None
+                idle.append(socket)
+            else:
+                socket.abort()
+        return output
+
+    async def _socket(self, worker: str) -> tuple[WireSocket, list[WireSocket]]:
+        """A socket for one pass, and the list that takes it back. Raises `HostCrashed`."""
+        try:
+            live = await self._process()
+            idle = live.idle[worker]
+            while idle:
+                socket = idle.pop()
+                if not socket.closed:
+                    return socket, idle
+            return await live.doors[worker].open_runs(), idle
+        except (OSError, RuntimeFailed) as error:
+            raise HostCrashed(f"the runtime of the Worker is not there ({error})") from None
+
+    # -- stacks
+    def _map_text(self, text: str) -> str:
+        for mapper in self._mappers.values():
+            text = mapper.text(text)
+        return text
+
+    def map_info(self, worker: str, info: ErrorInfo) -> ErrorInfo:
+        return self._mappers[worker].info(info)
+
+
+def _ending(code: int) -> str:
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+async def _pause(seconds: float) -> None:
+    if seconds:
+        await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=seconds)

@@ -1,0 +1,107 @@
+"""How a runtime is started, and by which addresses it is reached: `workerd serve` here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from emulator.worker.child import Child
+from emulator.worker.frames import WireSocket, connect
+from emulator.worker.wire import RUNS_PATH
+from emulator.worker.workerd_config import http_socket, runs_socket
+
+_LOOPBACK: Final = "127.0.0.1"
+
+
+class RuntimeFailed(Exception):
+    """The runtime ended before it was ready; its own words are the report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Where one Worker is reached. `headers` go with every request: they choose it where one port serves all."""
+
+    http_port: int
+    runs_port: int
+    token: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def open_runs(self) -> WireSocket:
+        """A new socket for passes. Raises `OSError` when the runtime is gone."""
+        headers = {"Authorization": f"Bearer {self.token}", **self.headers}
+        return await connect(_LOOPBACK, self.runs_port, RUNS_PATH, headers)
+
+
+class Launcher(Protocol):
+    """Starts a runtime for Workers that are bundled and configured."""
+
+    async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, Doors]]:
+        """The process, ready, and the doors by Worker. Raises `RuntimeFailed`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerdLauncher:
+    """`workerd serve` on a configuration in a file. It tells the ports it was given on a pipe."""
+
+    workerd: Path
+    config: Path
+    workers: Sequence[str]
+    token: str
+    inspector_port: int | None = None
+
+    async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, Doors]]:
+        reading, writing = os.pipe()
+        try:
+            child = await self._start(writing, on_line)
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        ports = await _ready(child, self._ports(reading))
+        doors = {
+            name: Doors(ports[http_socket(name)], ports[runs_socket(name)], self.token) for name in self.workers
+        }
+        return child, doors
+
+    async def _start(self, control: int, on_line: Callable[[str], None]) -> Child:
+        command = [str(self.workerd), "serve", "--experimental", f"--control-fd={control}", str(self.config)]
+        if self.inspector_port is not None:
+            command.insert(2, f"--inspector-addr={_LOOPBACK}:{self.inspector_port}")
+        return await Child.start(command, cwd=self.config.parent, on_line=on_line, pass_fds=[control])
+
+    async def _ports(self, reading: int) -> dict[str, int]:
+        """The ports by the names of the sockets; reads until all are there."""
+        wanted = {name for worker in self.workers for name in (http_socket(worker), runs_socket(worker))}
+        ports: dict[str, int] = {}
+        with contextlib.closing(os.fdopen(reading, "rb", buffering=0)) as pipe:
+            reader = asyncio.StreamReader()
+            loop = asyncio.get_running_loop()
+            transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+            try:
+                while wanted - ports.keys() and (line := await reader.readline()):
+                    event = json.loads(line)
+                    if event.get("event") == "listen":
+                        ports[event["socket"]] = event["port"]
+            finally:
+                transport.close()
+        if wanted - ports.keys():
+            raise RuntimeFailed("workerd ended while it started")
+        return ports
+
+
+async def _ready(child: Child, ports: Coroutine[Any, Any, dict[str, int]]) -> dict[str, int]:
+    reading = asyncio.ensure_future(ports)
+    await asyncio.wait([reading, child.exited], return_when=asyncio.FIRST_COMPLETED)
+    if not reading.done() or reading.exception() is not None:
+        reading.cancel()
+        await child.stop()
+        raise RuntimeFailed("workerd ended while it started")
+    return reading.result()

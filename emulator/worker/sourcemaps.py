@@ -1,0 +1,123 @@
+"""Source maps: the user's own files and lines in place of those of the bundle."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from bindings.errors import ErrorInfo
+
+_DIGITS: Final = {c: n for n, c in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")}
+# `at run (worker.js:12:34)`, also with a scheme or folders before the name.
+_PLACE: Final = re.compile(r"(?:[\w.+-]+:/*)?[^\s()]*?([\w.-]+\.m?js):(\d+):(\d+)")
+_OURS: Final = "bindings/javascript/"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a source file; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+
+class SourceMap:
+    """One map, read when it is first asked. `folder` is where the map's file lies; sources are relative to it."""
+
+    def __init__(self, text: str, folder: Path) -> None:
+        self._text = text
+        self._folder = folder
+        self._sources: list[str] = []
+        self._lines: list[list[tuple[int, int, int, int]]] | None = None
+
+    def place(self, line: int, column: int) -> Place | None:
+        """The source of a place in the bundle, both counted from 1; None for what the bundler itself wrote."""
+        if self._lines is None:
+            self._lines = self._read()
+        if not 0 < line <= len(self._lines):
+            return None
+        segments = self._lines[line - 1]
+        at = bisect_right(segments, (column - 1, 1 << 60, 0, 0)) - 1
+        if at < 0:
+            return None
+        _, source, source_line, source_column = segments[at]
+        return Place(self._sources[source], source_line + 1, source_column + 1)
+
+    def _read(self) -> list[list[tuple[int, int, int, int]]]:
+        data = json.loads(self._text)
+        root = data.get("sourceRoot") or ""
+        self._sources = [os.path.normpath(self._folder / root / source) for source in data["sources"]]
+        lines, state = [], [0, 0, 0]
+        for line in data["mappings"].split(";"):
+            lines.append(_segments(line, state))
+        return lines
+
+
+def _segments(line: str, state: list[int]) -> list[tuple[int, int, int, int]]:
+    """One line's (column, source, source line, source column); `state` runs on from line to line."""
+    out: list[tuple[int, int, int, int]] = []
+    column = 0
+    for text in line.split(",") if line else ():
+        fields = _numbers(text)
+        column += fields[0]
+        if len(fields) >= 4:
+            for n in range(3):
+                state[n] += fields[n + 1]
+            out.append((column, *state))  # type: ignore[arg-type]
+    return out
+
+
+def _numbers(text: str) -> list[int]:
+    """Base 64 numbers of variable length: five bits a digit, the lowest bit of a number is its sign."""
+    out, value, shift = [], 0, 0
+    for character in text:
+        digit = _DIGITS[character]
+        value += (digit & 31) << shift
+        shift += 5
+        if digit & 32:
+            continue
+        out.append(-(value >> 1) if value & 1 else value >> 1)
+        value = shift = 0
+    return out
+
+
+class StackMapper:
+    """Rewrites stack traces of one bundle. Paths are shown relative to `project` where they lie in it."""
+
+    def __init__(self, source_map: SourceMap, bundle_name: str, project: Path) -> None:
+        self._map = source_map
+        self._name = bundle_name
+        self._project = project
+
+    def text(self, text: str) -> str:
+        """A text with places of the bundle replaced; lines of a stack that are the entry's own are left out."""
+        if self._name not in text:
+            return text
+        return "\n".join(mapped for line in text.split("\n") if (mapped := self._line(line)) is not None)
+
+    def info(self, info: ErrorInfo) -> ErrorInfo:
+        """An error with its stack, and those of its causes, mapped."""
+        stack = None if info.stack is None else self.text(info.stack)
+        return replace(info, stack=stack, cause=None if info.cause is None else self.info(info.cause))
+
+    def _line(self, line: str) -> str | None:
+        match = _PLACE.search(line)
+        if match is None or match[1] != self._name:
+            return line
+        place = self._map.place(int(match[2]), int(match[3]))
+        if place is None:
+            return line
+        if line.lstrip().startswith("at ") and _OURS in place.file.replace(os.sep, "/"):
+            return None
+        shown = f"{self._shown(place.file)}:{place.line}:{place.column}"
+        return line[: match.start()] + shown + line[match.end() :]
+
+    def _shown(self, file: str) -> str:
+        relative = os.path.relpath(file, self._project)
+        return file if relative.startswith("..") else relative
