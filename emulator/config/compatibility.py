@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from emulator.config.flag_table import NEWEST_DATE, ROWS
+from emulator.config.flag_table import ROWS
 from emulator.config.problems import Problems, did_you_mean, shown
 
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -78,9 +78,8 @@ def _flag(row: str) -> Flag | None:
     )
 
 
-def resolve_flags(date: str | None, flags: Iterable[str]) -> CompatFlags:
+def resolve_flags(date: str, flags: Iterable[str]) -> CompatFlags:
     """The flags in force. Flags are a set; unknown ones do nothing here (`check_flags` warns of them)."""
-    date = date or NEWEST_DATE
     named = frozenset(flags)
     enabled = {flag.name for flag in flag_table().values() if _on(flag, date, named)}
     implied = [flag for flag in flag_table().values() if flag.implied_from and flag.implied_from <= date]

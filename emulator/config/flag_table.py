@@ -194,7 +194,7 @@ transformstream_enable_standard_constructor transformstream_disable_standard_con
 typescript_implemented_streams - -
 typescript_strip_types - -
 unhandled_rejection_after_microtask_checkpoint no_unhandled_rejection_after_microtask_checkpoint 2026-03-03
-unique_ctx_per_invocation - -
+unique_ctx_per_invocation - 2025-03-10
 unsafe_module - -
 unsupported_process_actual_platform - -
 unwrap_custom_thenables no_unwrap_custom_thenables 2024-04-01

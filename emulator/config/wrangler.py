@@ -9,7 +9,7 @@ from typing import Final, cast
 
 from emulator.config.binding_kinds import BY_KEY
 from emulator.config.checks import Entry, whole_number
-from emulator.config.compatibility import resolve_flags
+from emulator.config.compatibility import CompatFlags, resolve_flags
 from emulator.config.environments import Selected
 from emulator.config.flag_table import NEWEST_DATE
 from emulator.config.keys import workflow_exports
@@ -31,38 +31,35 @@ def read_worker(selected: Selected, folder: Path, problems: Problems) -> WorkerC
     """
     raw = selected.raw
     language = _check_entry(raw, folder, problems)
-    name = raw.get("name")
-    if not name:
+    if not raw.get("name"):
         problems.error(
             "You need to provide the name of your worker.", 'Add "name": "my-worker" to the configuration.'
         )
-    date, flags = cast("str | None", raw.get("compatibility_date")), _flags(raw)
-    if date is None:
+    if not raw.get("compatibility_date"):
         problems.warn(
             f'No "compatibility_date" was specified. Using {NEWEST_DATE}, the newest that Stepwell knows.',
             f'Add "compatibility_date": "{NEWEST_DATE}" to the configuration; deploying requires one.',
         )
-    compat = resolve_flags(date, flags)
-    if language == "python" and not compat.python_workers:
-        problems.error(
-            "The `python_workers` compatibility flag is required to use Python.",
-            'Add it to "compatibility_flags".',
-        )
-    if language is None or not name or problems.errors:
-        return None
-    script = str(name)
-    workflows = read_workflows(cast("list[Entry]", raw.get("workflows") or []), workflow_exports(raw), script)
+    compat = resolve_flags(_date(raw), _flags(raw))
+    if language == "python":
+        _check_python(raw, compat, problems)
+    return None if language is None or problems.errors else _record(selected, folder, language, compat)
+
+
+def _record(selected: Selected, folder: Path, language: Language, compat: CompatFlags) -> WorkerConfig:
+    raw = selected.raw
+    name = str(raw["name"])
     return WorkerConfig(
-        name=script,
+        name=name,
         main=Path(os.path.normpath(folder / str(raw["main"]))),
         language=language,
         folder=folder,
-        compatibility_date=date or NEWEST_DATE,
-        compatibility_flags=flags,
+        compatibility_date=_date(raw),
+        compatibility_flags=_flags(raw),
         compat=compat,
         environment=selected.name,
-        workflows=workflows,
-        services=tuple(_service(entry) for entry in cast("list[Entry]", raw.get("services") or [])),
+        workflows=read_workflows(cast("list[Entry]", raw.get("workflows", [])), workflow_exports(raw), name),
+        services=tuple(_service(entry) for entry in cast("list[Entry]", raw.get("services", []))),
         crons=tuple(cast("list[str]", _object(raw, "triggers").get("crons") or [])),
         vars=_object(raw, "vars"),
         required_secrets=_required_secrets(raw),
@@ -70,6 +67,19 @@ def read_worker(selected: Selected, folder: Path, problems: Problems) -> WorkerC
         dev=_dev(_object(raw, "dev")),
         raw=raw,
     )
+
+
+def _check_python(raw: Entry, compat: CompatFlags, problems: Problems) -> None:
+    if not compat.python_workers:
+        problems.error(
+            "The `python_workers` compatibility flag is required to use Python.",
+            'Add it to "compatibility_flags".',
+        )
+    elif (raw.get("workflows") or workflow_exports(raw)) and not compat.python_workflows:
+        problems.warn(
+            "Workflows of a Python Worker need the `python_workflows` compatibility flag before 2025-09-20.",
+            'Add it to "compatibility_flags", or choose a later "compatibility_date".',
+        )
 
 
 def _check_entry(raw: Entry, folder: Path, problems: Problems) -> Language | None:
@@ -93,6 +103,10 @@ def _check_entry(raw: Entry, folder: Path, problems: Problems) -> Language | Non
             "If a build makes the file, run the build first.",
         )
     return language
+
+
+def _date(raw: Entry) -> str:
+    return str(raw.get("compatibility_date") or NEWEST_DATE)
 
 
 def _flags(raw: Entry) -> tuple[str, ...]:
