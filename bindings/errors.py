@@ -11,6 +11,7 @@
      |    +-- WorkflowInternalError a crash, a value too large, damaged storage
      |    +-- NonRetryableDelayError
      +-- NotSerialisable            a value that cannot cross; names the path inside the value
+     +-- HostCrashed                the process that ran user code is gone
     asyncio.CancelledError
      +-- RunAborted                 this pass of run() no longer owns its instance
 

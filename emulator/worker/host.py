@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
+from bindings.errors import HostCrashed as HostCrashed
 from bindings.ports import Runner
 
 Language: TypeAlias = Literal["python", "javascript"]
@@ -21,14 +22,6 @@ class WorkerLoadError(Exception):
     """The Worker's code cannot be used as it is: a syntax error, a missing class, an exception at import.
 
     The text is what a person should read: one paragraph, then the user's own traceback where there is one.
-    """
-
-
-class HostCrashed(Exception):
-    """What ran the user code is gone: the runtime died, or was ended because it no longer answered.
-
-    For the passes in it, it is as if our own process had died: attempts in flight fail as after a crash, and the
-    instances go on from the top. The text says what happened.
     """
 
 
