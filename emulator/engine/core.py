@@ -12,6 +12,7 @@ from emulator.engine.durability import Commits
 from emulator.engine.history import Changes
 from emulator.engine.introspection import Introspection
 from emulator.engine.retries import StepConfigs
+from emulator.engine.settling import Settling
 from emulator.engine.timers import Deadlines
 from emulator.limits import Limits
 from emulator.storage.store import Store
@@ -32,7 +33,7 @@ class Core:
     introspection: Introspection = field(default_factory=Introspection)
     slots: Slots = field(default_factory=Slots)
     #: Runs that were woken a few turns ago and may still go on.
-    unsettled: int = 0
+    settling: Settling = field(default_factory=Settling)
     #: Busy instances that only let time pass: the delay between two attempts of a rollback.
     parked: int = 0
 

@@ -26,7 +26,7 @@ class Commits:
         self._store = store
         self._busy = busy
         self._published = published
-        self._turn: asyncio.Future[None] | None = None
+        self._turn: _Turn | None = None
         self._handle: asyncio.Handle | None = None
         self._gave_way_at = 0
         self.failure: BaseException | None = None
@@ -66,8 +66,8 @@ class Commits:
             await self._give_way()
             return
         if self._turn is None:
-            self._turn = asyncio.get_running_loop().create_future()
-        await _share(self._turn)
+            self._turn = _Turn()
+        await self._turn
 
     async def _give_way(self) -> None:
         now = monotonic_ns()
@@ -76,18 +76,11 @@ class Commits:
             await asyncio.sleep(0)
 
 
-async def _share(turn: asyncio.Future[None]) -> None:
-    """Awaits a future that others await too: cancelling this waiter leaves it alone."""
-    waiter: asyncio.Future[None] = turn.get_loop().create_future()
+class _Turn(asyncio.Future[None]):
+    """The commit of a turn, which many await: nobody's cancellation takes it from the others.
 
-    def wake(done: asyncio.Future[None]) -> None:
-        if waiter.done():
-            return
-        error = done.exception()
-        if error is None:
-            waiter.set_result(None)
-        else:
-            waiter.set_exception(error)
+    A waiter that is cancelled hears of it when the turn has ended, which is at once.
+    """
 
-    turn.add_done_callback(wake)
-    await waiter
+    def cancel(self, msg: object = None) -> bool:
+        return False

@@ -143,7 +143,7 @@ class Engine:
         core = self._core
         return (
             core.slots.total <= core.parked
-            and not core.unsettled
+            and not len(core.settling)
             and not self._passes.starting
             and not self.store.dirty
         )
@@ -155,7 +155,7 @@ class Engine:
         """
         while not self.is_idle:
             await turns(2)
-            if not self.is_idle and not self.store.dirty and not self._core.unsettled:
+            if not self.is_idle and not self.store.dirty and not len(self._core.settling):
                 await breathe()
 
     def next_at(self) -> int | None:

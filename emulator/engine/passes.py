@@ -47,7 +47,7 @@ class Passes:
         self._resting: OrderedDict[int, Run] = OrderedDict()
         self._replay_always = replay_always
         self._draining = False
-        self._about_to_start: set[int] = set()
+        self._about_to_start: dict[int, tuple[Instance, RunEvent | None]] = {}
         self.outcomes = Outcomes(core, self.forget)
         self.admission = Admission(core.slots, core.limits, {})
         self.alarm = Alarm(core.clock, self.wake_due)
@@ -130,7 +130,7 @@ class Passes:
         """Taken out of the queue by a command; the caller changes its status."""
         if instance.key not in self._about_to_start:
             self.admission.left(instance.workflow.key)
-        self._about_to_start.discard(instance.key)
+        self._about_to_start.pop(instance.key, None)
 
     def enqueue_or_start(self, instance: Instance, event: RunEvent | None = None) -> None:
         """A new or restarted instance: starts in the next turn when a slot is free and nobody waits for one."""
@@ -139,13 +139,19 @@ class Passes:
             self.admission.joined(instance.workflow.key)
             return
         self.add(instance)
-        self._about_to_start.add(instance.key)
-        after_turns(1, lambda: self._start_new(instance, event))
+        if not self._about_to_start:
+            after_turns(1, self._start_all)
+        self._about_to_start[instance.key] = (instance, event)
+
+    def _start_all(self) -> None:
+        for key in list(self._about_to_start):
+            started = self._about_to_start.pop(key, None)
+            if started is not None:
+                self._start_new(*started)
 
     def _start_new(self, instance: Instance, event: RunEvent | None) -> None:
-        if instance.key not in self._about_to_start or self._instances.get(instance.key) is not instance:
+        if self._instances.get(instance.key) is not instance:
             return
-        self._about_to_start.discard(instance.key)
         if self.admission.may_run(instance.workflow):
             self.start(instance, event=event)
         else:

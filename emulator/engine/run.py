@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bindings.context import StepFrame, current_step
 from bindings.errors import ErrorInfo, NotSerialisable, RunAborted, error_info
+from bindings.errors import HostCrashed as HostCrashed
 from bindings.ports import RunEvent
 from bindings.values import Encoded
-from emulator.clock import after_turns
 from emulator.engine.core import Core
 from emulator.engine.instance import Instance
 from emulator.engine.waits import Wait, Waits
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
-
-#: Turns of the loop after which code that was woken has reached its next step, if it goes on at all.
-_SETTLING_TURNS: Final = 4
 
 
 class RunOwner(Protocol):
@@ -51,10 +48,6 @@ class RunOwner(Protocol):
     async def unstorable(self, run: Run, error: ErrorInfo) -> None: ...
 
     def crashed(self, run: Run, error: BaseException) -> None: ...
-
-
-class HostCrashed(Exception):
-    """The process that ran the user code is gone: for the pass it is as if ours had died."""
 
 
 class Run:
@@ -242,13 +235,11 @@ class Run:
     def _settle_soon(self) -> None:
         if not self._settling:
             self._settling = True
-            self.core.unsettled += 1
-            after_turns(_SETTLING_TURNS, self._settle)
+            self.core.settling.add(self._settle)
 
     def _settle(self) -> None:
         """User code has gone as far as it can: if only waits are left, the instance rests."""
         self._settling = False
-        self.core.unsettled -= 1
         if not self.attached or self.executing or not len(self.waits):
             return
         if self.supersede:
