@@ -24,6 +24,16 @@ STARTED_TARGETS: tuple[StartedTarget, ...] = ("python", "javascript", "wrangler"
 _Starter: TypeAlias = Callable[[Path, Path], list[tuple[Command, int]]]
 
 _PROFILES: Mapping[Wanted, str] = {"default": ".", "preserve": "preserve", "replace": "replace"}
+
+#: Our own server is started twice more: without documented limits, and with a clock that is moved by weeks. There,
+#: finished instances go when their retention is over, as on Cloudflare, and by default after workerd's 30 days.
+_MORE_SERVERS: Mapping[Wanted, Mapping[str, str]] = {
+    "lax": {"STEPWELL_LIMITS_PROFILE": "off"},
+    "clock": {
+        "STEPWELL_ENFORCE_RETENTION": "on",
+        "STEPWELL_LIMITS": "retention_success_ms=2592000000,retention_error_ms=2592000000",
+    },
+}
 _STEPWELL = "from emulator.cli import main; main()"
 _INSTALL = "npm install --no-save wrangler workerd"
 
@@ -48,10 +58,8 @@ async def _start(target: StartedTarget, suite: Path, folder: Path, servers: Serv
     for command, port in commands:
         servers.start(command, port)
     await servers.ready()
-    urls: dict[Wanted, str] = {name: servers.urls[name] for name in _PROFILES}
-    if target == "wrangler":  # nothing moves the clock of `wrangler dev`
-        return urls
-    return {**urls, "clock": servers.urls["clock" if "clock" in servers.urls else "default"]}
+    wanted: tuple[Wanted, ...] = (*_PROFILES, *_MORE_SERVERS)
+    return {name: servers.urls[name] for name in wanted if name in servers.urls}
 
 
 # -- our own server ------------------------------------------------------------------------------------------
@@ -60,9 +68,13 @@ async def _start(target: StartedTarget, suite: Path, folder: Path, servers: Serv
 def _stepwell(worker: str) -> _Starter:
     def commands(suite: Path, folder: Path) -> list[tuple[Command, int]]:
         args = [sys.executable, "-c", _STEPWELL, "dev", ".", "--port", "{port}", "--no-reload"]
+        servers: list[tuple[Wanted, str, Mapping[str, str]]] = [
+            *((name, sub, {}) for name, sub in _PROFILES.items()),
+            *((name, ".", env) for name, env in _MORE_SERVERS.items()),
+        ]
         return [
-            (Command(name, args, _copy(suite / worker, folder / name) / sub, {}), free_port())
-            for name, sub in _PROFILES.items()
+            (Command(name, args, _copy(suite / worker, folder / name) / sub, env), free_port())
+            for name, sub, env in servers
         ]
 
     return commands

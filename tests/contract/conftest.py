@@ -1,0 +1,60 @@
+"""Drives the whole suite once, side by side, before the first case is judged."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from emulator.clock import SystemClock
+from emulator.testing.contract_cases import Case, default_suite
+from emulator.testing.contract_run import Outcome, run_over_http
+from emulator.testing.contract_targets import started
+from tests.contract.suite import applicable_cases
+
+JOBS = 16
+
+
+@pytest.fixture(scope="session")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Outcome]:
+    """What every case showed, by id. With pytest-xdist, the first worker drives and the others read."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return asyncio.run(drive(applicable_cases()))
+    return driven_by_one_worker(tmp_path_factory.getbasetemp().parent)
+
+
+async def drive(cases: list[Case]) -> dict[str, Outcome]:
+    clock = SystemClock()
+    async with started("python", default_suite(), clock) as urls:
+        return await run_over_http(cases, urls, clock, jobs=JOBS)
+
+
+def driven_by_one_worker(shared: Path) -> dict[str, Outcome]:
+    file = shared / "contract-outcomes.json"
+    try:
+        (shared / "contract-lock").mkdir()
+    except FileExistsError:
+        return read_outcomes(file)
+    outcomes = asyncio.run(drive(applicable_cases()))
+    text = json.dumps({case_id: asdict(outcome) for case_id, outcome in outcomes.items()})
+    (shared / "contract-outcomes.part").write_text(text, encoding="utf-8")
+    (shared / "contract-outcomes.part").replace(file)
+    return outcomes
+
+
+def read_outcomes(file: Path) -> dict[str, Outcome]:
+    for _ in range(1_200):
+        if file.exists():
+            break
+        time.sleep(0.1)  # another process is at work: no time of the product
+    data = json.loads(file.read_text(encoding="utf-8"))
+    return {
+        case_id: Outcome(fields["seen"], tuple(fields["broken"]), fields["skipped"], fields["took_ms"])
+        for case_id, fields in data.items()
+    }
