@@ -21,14 +21,12 @@ Messages are Cloudflare's where an engine or the documentation shows one (refere
 from __future__ import annotations
 
 import asyncio
-import os
-import re
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
 
 from bindings.generations import public_module
+from bindings.tracebacks import user_traceback as user_traceback
+from bindings.tracebacks import without_engine_frames as without_engine_frames
 
 NON_RETRYABLE = "NonRetryableError"
 
@@ -198,6 +196,14 @@ class NotSerialisable(Exception):
         super().__init__(f"{what} at {path} cannot be stored")
 
 
+class HostCrashed(Exception):
+    """What ran the user code is gone: the runtime died, or was ended because it no longer answered.
+
+    For the passes in it, it is as if our own process had died: attempts in flight fail as after a crash, and the
+    instances go on from the top. The text says what happened.
+    """
+
+
 class RunAborted(asyncio.CancelledError):
     """The instance was taken from this pass of run() (terminated, restarted, dropped, reloaded).
 
@@ -265,45 +271,3 @@ def _text(error: BaseException) -> str:
 def _public_text(error: BaseException, text: str) -> str:
     """Python names modules in these errors; user code knows them without the mark of their load."""
     return public_module(text) if isinstance(error, ImportError | AttributeError) else text
-
-
-def user_traceback(error: BaseException, *, chain: bool = False) -> str | None:
-    """The traceback from the first frame of user code on, without the engine's own frames.
-
-    None when no frame is user code. With `chain`, the causes before it, as Python prints them.
-    """
-    shown = traceback.TracebackException.from_exception(error, compact=True)
-    if not _keep_user_frames(shown):
-        return None
-    text = "".join(shown.format(chain=chain))
-    return _MARKED_CLASS.sub(r"\1\2", _public_text(error, text))
-
-
-#: A class of user code as Python starts the last line of a traceback: `shop@3.orders.OutOfStock: ...`
-_MARKED_CLASS = re.compile(r"^([ |+-]*\w+)@\d+(\.\w)", re.MULTILINE)
-
-
-def _keep_user_frames(shown: traceback.TracebackException) -> bool:
-    """Takes our frames out, also of the causes; whether any frame is left in the error's own stack."""
-    frames = [frame for frame in shown.stack if not _is_ours(frame.filename)]
-    shown.stack[:] = frames
-    for other in (shown.__cause__, shown.__context__, *(shown.exceptions or ())):
-        if other is not None:
-            _keep_user_frames(other)
-    return bool(frames)
-
-
-_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_OURS = (os.path.join(_HERE, "bindings", ""), os.path.join(_HERE, "emulator", ""), "<frozen importlib")
-
-
-def _is_ours(filename: str) -> bool:
-    return filename.startswith(_OURS)
-
-
-def without_engine_frames(error: BaseException) -> TracebackType | None:
-    """The traceback object with the engine's leading frames taken off (for debuggers and pytest)."""
-    tb = error.__traceback__
-    while tb is not None and _is_ours(tb.tb_frame.f_code.co_filename):
-        tb = tb.tb_next
-    return tb
