@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -14,9 +15,9 @@ from emulator.testing.contract_targets import STARTED_TARGETS
 
 _HELP = """Compares an engine with what Cloudflare's own engines did.
 
-Runs the contract suite: small Workflow programs whose results were recorded. TARGET is the base URL of a server that
-runs the suite's scripted Worker, or what is to be started with it: python or javascript (our engine), wrangler or
-workerd (Cloudflare's, from node_modules or PATH).
+Runs the contract suite: small Workflow programs whose results were recorded. TARGET is the base URL of a server
+that runs the suite's scripted Worker, or what is to be started with it: python or javascript (our engine),
+wrangler or workerd (Cloudflare's, from node_modules or PATH).
 """
 
 
@@ -55,7 +56,12 @@ workerd (Cloudflare's, from node_modules or PATH).
 )
 @click.option("--jobs", type=click.IntRange(min=1), default=8, show_default=True, help="Cases at a time.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write a report.")
-def contract_command(
+def contract_command(**given: Any) -> None:
+    raise SystemExit(run_contract(contract_options(**given), Console()))
+
+
+def contract_options(
+    *,
     target: str,
     preserve_url: str | None,
     replace_url: str | None,
@@ -73,7 +79,8 @@ def contract_command(
     against: Recording,
     jobs: int,
     json_file: Path | None,
-) -> None:
+) -> ContractOptions:
+    """What the options of the command line, by their parameter names, ask for."""
     options = ContractOptions(
         target=target,
         preserve_url=preserve_url,
@@ -86,6 +93,4 @@ def contract_command(
         jobs=jobs,
         json_file=json_file,
     )
-    if for_python:
-        options = for_language(options, "python")
-    raise SystemExit(run_contract(options, Console()))
+    return for_language(options, "python") if for_python else options
