@@ -167,14 +167,14 @@ class _Encoder:
             return {"$": "date", "v": datetime_ms(value)}
         if isinstance(value, BaseException):
             return {"$": "error", "v": {"name": "Error", "message": str(value)}}
-        _refuse_by_rpc(value)
+        refuse_by_rpc(value)
         raise NotSerialisable(self._where(), _what(value), is_function=_is_function(value))
 
     def _where(self) -> str:
         return "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in self._path)
 
 
-def _refuse_by_rpc(value: Value) -> None:
+def refuse_by_rpc(value: Value) -> None:
     """The refusals that the Python SDK makes before anything is sent, with its texts."""
     if isinstance(value, tuple | bytearray):
         raise TypeError(f"<class '{public_name(type(value))}'> cannot be sent over RPC.")

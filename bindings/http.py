@@ -1,0 +1,79 @@
+"""What Python Workers use of HTTP: `Request`, `Response`, `Headers`, forms, and `fetch` over httpx."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from bindings.forms import Blob as Blob
+from bindings.forms import BlobEnding as BlobEnding
+from bindings.forms import File as File
+from bindings.forms import FormData as FormData
+from bindings.forms import JsBytes as JsBytes
+from bindings.headers import Headers as Headers
+from bindings.headers import JsHeaders as JsHeaders
+from bindings.messages import FetchResponse as FetchResponse
+from bindings.messages import Request as Request
+from bindings.messages import Response as Response
+from bindings.streams import ReadableStream as ReadableStream
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+#: Headers that described the body as it was sent; httpx has decoded it.
+_OF_TRANSFER: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+_MOST_REDIRECTS: Final = 20
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+async def fetch(resource: Any, **options: Any) -> Response:
+    """Sends a request and reads the answer: `method`, `headers`, `body`, `redirect`, `signal`.
+
+    Raises `OSError` when no answer comes; a status of 400 and above is an answer.
+    """
+    request = resource if isinstance(resource, Request) and not options else Request(resource, **options)
+    sending = _send(request)
+    return await (sending if request.signal is None else request.signal.guard(sending))
+
+
+async def _send(request: Request) -> Response:
+    import httpx  # a quarter of a second; most Workers fetch nothing before they are ready
+
+    try:
+        async with httpx.AsyncClient(
+            verify=_tls(),
+            timeout=None,
+            follow_redirects=request.redirect == "follow",
+            max_redirects=_MOST_REDIRECTS,
+            trust_env=urlsplit(request.url).hostname not in _LOOPBACK,  # no proxy leads back to this machine
+        ) as client:
+            return _response(await client.send(await _sent(client, request)))
+    except httpx.HTTPError as error:
+        raise OSError(f"Network connection lost: {request.method} {request.url}: {error}") from error
+
+
+@functools.cache
+def _tls() -> ssl.SSLContext:
+    """Made once: reading the certificates takes longer than most requests."""
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+async def _sent(client: httpx.AsyncClient, request: Request) -> httpx.Request:
+    body = None if request.body is None else await request.bytes()
+    return client.build_request(str(request.method), request.url, headers=request.headers.items(), content=body)
+
+
+def _response(answer: httpx.Response) -> Response:
+    headers = Headers(pair for pair in answer.headers.multi_items() if pair[0] not in _OF_TRANSFER)
+    response = Response(None, headers=headers)
+    response.status = answer.status_code
+    response.status_text = answer.reason_phrase
+    response.url = str(answer.url)
+    response.redirected = bool(answer.history)
+    response._data = answer.content
+    return response

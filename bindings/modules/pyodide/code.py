@@ -1,0 +1,11 @@
+"""`pyodide.code`."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+
+def run_js(code: str, /) -> NoReturn:
+    raise NotImplementedError(
+        "pyodide.code.run_js is not available: Python Workers run in CPython here, which has no JavaScript."
+    )

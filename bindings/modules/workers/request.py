@@ -1,0 +1,3 @@
+"""`workers.request`."""
+
+from bindings.http import Request as Request

@@ -1,0 +1,3 @@
+"""`workers.workflows`."""
+
+from bindings.errors import NonRetryableError as NonRetryableError

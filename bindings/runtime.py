@@ -1,0 +1,48 @@
+"""What code of ours that user code calls needs of the host it runs in: `env`, the time, background work.
+
+The modules that user code imports exist once, but several Workers and several loads of each may run. So they ask
+the context they are called in; the host sets it around everything that it calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """One load of one Worker's code, as its own code reaches it."""
+
+    worker_name: str
+    env: Any
+    loop: asyncio.AbstractEventLoop
+    now_ms: Callable[[], int]
+    #: Keeps the work alive after the answer, and reports what it raises.
+    wait_until: Callable[[Awaitable[Any]], None]
+
+
+_current: Final[ContextVar[Runtime | None]] = ContextVar("stepwell_runtime", default=None)
+
+
+class NoRuntime(RuntimeError):
+    """Something of the `workers` module was used where no Worker runs, such as a thread of the user's own."""
+
+
+def current_runtime() -> Runtime:
+    """The Worker that the calling code belongs to; raises `NoRuntime` outside of one."""
+    runtime = _current.get()
+    if runtime is None:
+        raise NoRuntime(
+            "this needs a running Worker. It was called outside of one, probably in a thread: "
+            "start threads with asyncio.to_thread, which passes the context on."
+        )
+    return runtime
+
+
+def enter_runtime(runtime: Runtime) -> None:
+    """Makes `runtime` the current one for the rest of this task or context."""
+    _current.set(runtime)

@@ -1,0 +1,82 @@
+"""`workers.wsgi`: answers a Worker's request with a WSGI application, such as a Django or Flask one."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+from urllib.parse import unquote_to_bytes, urlsplit
+
+from bindings.entrypoints import WorkerEntrypoint
+from bindings.messages import Request, Response
+
+App: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+async def fetch(app: App, req: Request, env: Any = None, ctx: Any = None) -> Response:
+    """Runs one request through `app`, in a thread: it may block. `environ["workers.env"]` is `env`."""
+    body = b"" if req.body is None else await req.bytes()
+    return await asyncio.to_thread(_answer, app, _environ(req, body, env))
+
+
+def entrypoint(app: App) -> type[WorkerEntrypoint]:
+    """A ready `Default` class that serves `app`."""
+
+    class Default(WorkerEntrypoint):
+        async def fetch(self, request: Request) -> Response:
+            return await fetch(app, request, self.env, self.ctx)
+
+    return Default
+
+
+def _answer(app: App, environ: dict[str, Any]) -> Response:
+    started: list[tuple[str, list[tuple[str, str]]]] = []
+    written: list[bytes] = []
+
+    def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], Any]:
+        started[:] = [(status, headers)]
+        return written.append
+
+    chunks = app(environ, start_response)
+    try:
+        written.extend(chunks)
+    finally:
+        close = getattr(chunks, "close", None)
+        if close is not None:
+            close()
+    if not started:
+        raise RuntimeError("The application did not generate a response")
+    status, headers = started[0]
+    code, _, reason = status.partition(" ")
+    body = b"".join(written)
+    return Response(body if body else None, int(code), reason, headers)
+
+
+def _environ(request: Request, body: bytes, env: Any) -> dict[str, Any]:
+    url = urlsplit(request.url)
+    port = url.port or (443 if url.scheme == "https" else 80)
+    environ = {
+        "REQUEST_METHOD": str(request.method),
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(url.path).decode("latin-1"),
+        "QUERY_STRING": url.query,
+        "SERVER_NAME": url.hostname or "localhost",
+        "SERVER_PORT": str(port),
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "CONTENT_TYPE": request.headers.get("content-type", ""),
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": url.scheme,
+        "wsgi.input": io.BytesIO(body),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+        "workers.env": env,
+    }
+    for name, value in request.headers.items():
+        if name not in ("content-type", "content-length"):
+            environ["HTTP_" + name.upper().replace("-", "_")] = value
+    return environ
