@@ -11,6 +11,7 @@ import apsw
 from emulator.storage import queries
 from emulator.storage.codes import KIND_OF_CODE, STATE_OF_CODE, STATUS_OF_CODE, TRIGGER_OF_CODE, TYPES_OF_CODE
 from emulator.storage.filters import where
+from emulator.storage.listing import COLUMNS
 from emulator.storage.records import (
     BufferedEvent,
     HistoryRow,
@@ -24,18 +25,14 @@ from emulator.storage.records import (
     VersionRow,
     WorkflowRow,
 )
+from emulator.storage.view_reader import ViewReads
 
 Row: TypeAlias = tuple[Any, ...]
 
-_SELECT_INSTANCES = """
-SELECT key, workflow, id, status, created_at, modified_at, started_at, ended_at, paused_at, wake_at, expires_at,
-       version, trigger, schedule, success_retention_ms, error_retention_ms,
-       (SELECT count(*) FROM step WHERE step.instance = instance.key)
-FROM instance
-"""
+_SELECT_INSTANCES = f"SELECT {COLUMNS} FROM instance"
 
 
-class SqliteReader:
+class SqliteReader(ViewReads):
     """A `StoreReader` on SQLite. Each call is one statement; calls of several threads take turns."""
 
     #: Sensitive outputs stay closed to readers; the engine's own store opens them.
@@ -123,6 +120,12 @@ class SqliteReader:
         row = self._one("get_step", (key, seq))
         return self._step(row) if row else None
 
+    def _instance_row(self, row: Row) -> InstanceRow:
+        return _instance(row)
+
+    def _entries(self, row: Row) -> list[HistoryRow]:
+        return _entries(row)
+
     def _step(self, row: Row) -> StepRow:
         (seq, kind, name, count, parent, state, attempts, started, ended, due, rollback, config, *rest) = row
         error, output, stream, sealed = rest
@@ -157,6 +160,10 @@ class SqliteReader:
         # An entry may be the second of a row whose id is the one before.
         rows = self._all("read_history", (key, after, limit))
         return [entry for row in rows for entry in _entries(row) if entry.event_id > after]
+
+    def newest_history(self, key: int, limit: int) -> list[HistoryRow]:
+        rows = self._all("newest_history", (key, limit))
+        return [entry for row in reversed(rows) for entry in _entries(row)]
 
     def step_history(self, key: int, seq: int) -> list[HistoryRow]:
         return [entry for row in self._all("read_step_history", (key, seq)) for entry in _entries(row)]

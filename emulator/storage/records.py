@@ -251,7 +251,11 @@ class LogRow:
 
 @dataclass(frozen=True, slots=True)
 class PageFilter:
-    """Which instances a list shows; every part narrows it further. None and empty mean any."""
+    """Which instances a list shows; every part narrows it further. None and empty mean any.
+
+    `param` is a path into the params ("userId", "user.name") and the text of the value there. `ran_from_ms` and
+    `ran_to_ms` bound how long an instance has run, until `now` when it has not ended.
+    """
 
     workflow: int | None = None
     statuses: tuple[Status, ...] = ()
@@ -259,6 +263,15 @@ class PageFilter:
     created_to: int | None = None
     id_text: str | None = None
     value_text: str | None = None
+    trigger: Trigger | None = None
+    step_text: str | None = None
+    error_text: str | None = None
+    param: tuple[str, str] | None = None
+    attempts_from: int | None = None
+    waiting_for: str | None = None
+    ran_from_ms: int | None = None
+    ran_to_ms: int | None = None
+    now: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,10 @@ from emulator.storage.records import (
     VersionRow,
     WorkflowRow,
 )
+from emulator.storage.view_store import ViewReader
 
 
-class StoreReader(Protocol):
+class StoreReader(ViewReader, Protocol):
     """Reads for the REST API, the dashboard and tests; safe in a thread of its own."""
 
     def workflows(self) -> list[WorkflowRow]: ...
@@ -66,6 +67,10 @@ class StoreReader(Protocol):
 
     def history(self, key: int, after: int = 0, limit: int = 1_000) -> list[HistoryRow]:
         """Entries with ids above `after`; at least one when there is any, and about `limit` at most."""
+        ...
+
+    def newest_history(self, key: int, limit: int) -> list[HistoryRow]:
+        """The last entries, in order; about `limit` of them."""
         ...
 
     def step_history(self, key: int, seq: int) -> list[HistoryRow]: ...

@@ -275,6 +275,9 @@ INSERT INTO history (instance, event_id, types, at, step, attempt, detail) VALUE
 SELECT event_id, types, at, step, attempt, detail FROM history WHERE instance = ? AND event_id >= ? ORDER BY event_id
 LIMIT ?;
 
+-- name: newest_history
+SELECT event_id, types, at, step, attempt, detail FROM history WHERE instance = ? ORDER BY event_id DESC LIMIT ?;
+
 -- name: read_step_history
 SELECT event_id, types, at, step, attempt, detail FROM history WHERE instance = ? AND step = ? ORDER BY event_id;
 

@@ -1,0 +1,56 @@
+"""The command line. Parsing here; each command calls one function."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+#: Exit code of every error that a message explains.
+FAILED: Final = 1
+
+
+class LazyGroup(click.Group):
+    """Loads a subcommand's module when the command is used: `stepwell dev` starts without the others."""
+
+    lazy: Final[dict[str, tuple[str, str]]] = {
+        "dev": ("emulator.cli_dev", "dev"),
+        "workflows": ("emulator.cli_workflows", "workflows"),
+        "clock": ("emulator.cli_clock", "clock"),
+        "contract": ("emulator.testing.contract", "contract"),
+        "init": ("emulator.cli_init", "init"),
+    }
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.lazy:
+            return None
+        from importlib import import_module
+
+        module, name = self.lazy[cmd_name]
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="stepwell")
+def main() -> None:
+    """Cloudflare Workflows on your own machine."""
+
+
+def fail(text: str) -> Any:
+    """Ends the command with a message for people."""
+    click.echo(text, err=True)
+    sys.exit(FAILED)
+
+
+def project_folder(path: str | None) -> Path:
+    return Path(path or ".").absolute()
+
+
+if __name__ == "__main__":
+    main()

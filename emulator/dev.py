@@ -1,0 +1,131 @@
+"""What `stepwell dev` does: open the project, run the emulator, reload on change, stop cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from emulator.assembly import Emulator, Worker, declare, open_engine, ports
+from emulator.config import ConfigError, Opened, open_project
+from emulator.server.listener import PortInUse, bind
+from emulator.state_folder import StateFolder, StateFolderError
+from emulator.storage.connection import StorageError
+from emulator.terminal.follower import Follower
+from emulator.terminal.logs import configure_logging
+from emulator.terminal.printer import Printer
+from emulator.worker.host import WorkerLoadError
+from emulator.worker.hosts import build_hosts
+
+_log = logging.getLogger("stepwell.dev")
+
+#: What steps in flight get at Ctrl-C; a second Ctrl-C ends at once.
+GRACE_MS: Final = 5_000
+
+
+def run_dev(path: Path, configs: Sequence[str], flags: Mapping[str, Any], env_files: Sequence[Path]) -> str | None:
+    """Runs until it is stopped; gives the message of what prevents it from starting, or None."""
+    printer = Printer(sys.stdout)
+    configure_logging(printer)
+    try:
+        opened = [
+            open_project(path, {**flags, "config": config}, env_files=env_files, environ=os.environ)
+            for config in (configs or (None,))
+        ]
+        for one in opened:
+            if one.project.warnings:
+                printer.text(printer.style(one.project.warning_text(), "yellow"))
+        return _with_folder(opened, printer)
+    except (ConfigError, StateFolderError, StorageError, PortInUse, WorkerLoadError) as error:
+        return str(error)
+
+
+def _with_folder(opened: Sequence[Opened], printer: Printer) -> None:
+    settings = opened[0].settings
+    sock = bind(settings.host, settings.port)
+    folder = StateFolder(settings.persist_to)
+    try:
+        folder.claim()
+        try:
+            asyncio.run(_Session(opened, folder, printer).run(sock))
+        finally:
+            folder.release()
+    finally:
+        sock.close()
+
+
+class _Session:
+    """One run of `stepwell dev`."""
+
+    def __init__(self, opened: Sequence[Opened], folder: StateFolder, printer: Printer) -> None:
+        self._opened = opened
+        self._folder = folder
+        self._printer = printer
+        self._settings = opened[0].settings
+        self._stopping = asyncio.Event()
+
+    async def run(self, sock: Any) -> None:
+        engine = open_engine(self._settings, str(self._folder.database))
+        declare(engine, [(one.project, one.settings) for one in self._opened])
+        hosts = build_hosts(
+            [one.project for one in self._opened],
+            self._settings,
+            engine,
+            {one.project.config.name: ports(engine, one.project) for one in self._opened},
+            self._folder.path,
+        )
+        workers = [Worker(one.project, host) for one, host in zip(self._opened, hosts, strict=True)]
+        emulator = Emulator(self._settings, engine, workers, sock)
+        follower = Follower(engine.store.reader(), self._printer, engine.clock.now)
+        engine.observe(follower.note)
+        follower.start()
+        self._on_signals()
+        try:
+            await emulator.start()
+            self._folder.announce(emulator.url)
+            self._printer.text(f"Ready on {self._printer.style(emulator.url, 'bold', 'green')}")
+            await self._until_stopped(emulator)
+        finally:
+            await emulator.stop(GRACE_MS)
+            follower.stop()
+
+    def _on_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def stop(number: int, _: object) -> None:
+            if self._stopping.is_set():
+                os._exit(130)  # the second time: at once; what is committed is safe
+            loop.call_soon_threadsafe(self._stopping.set)
+            # Code that blocks the loop never sees the event: the next signal ends the process.
+            signal.signal(number, lambda *_: os._exit(130))
+
+        for name in ("SIGINT", "SIGTERM"):
+            signal.signal(getattr(signal, name), stop)
+
+    async def _until_stopped(self, emulator: Emulator) -> None:
+        if not self._settings.reload:
+            await self._stopping.wait()
+            return
+        from emulator.worker.reload import watch
+
+        watching = [
+            asyncio.create_task(watch(worker.project.folder, lambda w=worker: self._reload(emulator, w)))  # type: ignore[misc]
+            for worker in emulator.workers
+        ]
+        await self._stopping.wait()
+        for task in watching:
+            task.cancel()
+        await asyncio.gather(*watching, return_exceptions=True)
+
+    async def _reload(self, emulator: Emulator, worker: Worker) -> None:
+        try:
+            await emulator.reload(worker)
+        except WorkerLoadError as error:
+            _log.error("%s\nWhat ran before goes on running.", error)
+        else:
+            _log.info("Reloaded %s", worker.host.name)

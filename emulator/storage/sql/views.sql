@@ -1,0 +1,70 @@
+-- Statements of the dashboard's reads. Same form as queries.sql.
+
+-- name: step_tallies
+-- Steps by state of the instances in a JSON list of keys.
+SELECT instance, state, count(*), max(seq) FROM step
+WHERE instance IN (SELECT value FROM json_each(?)) GROUP BY instance, state;
+
+-- name: steps_at
+-- The steps of a JSON list of [instance, seq].
+SELECT step.instance, seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, step_config.text, error
+FROM json_each(?) AS place
+JOIN step ON step.instance = place.value ->> 0 AND step.seq = place.value ->> 1
+JOIN step_config ON step_config.key = step.config;
+
+-- name: step_window
+-- A stretch of an instance's steps, without outputs.
+SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback, step_config.text,
+       error, NULL, stream, sealed IS NOT NULL
+FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ? AND seq >= ? ORDER BY seq LIMIT ?;
+
+-- name: output_sizes
+SELECT seq, coalesce(octet_length(output), octet_length(sealed),
+                     (SELECT sum(length(data)) FROM chunk WHERE chunk.instance = step.instance AND chunk.step = step.seq))
+FROM step WHERE instance = ? AND seq BETWEEN ? AND ?;
+
+-- name: value_sizes
+SELECT octet_length(params), octet_length(output), octet_length(error) FROM instance WHERE key = ?;
+
+-- name: history_window
+-- Entries of a stretch of steps, and those of the instance itself.
+SELECT event_id, types, at, step, attempt, detail FROM history
+WHERE instance = ? AND (step IS NULL OR step BETWEEN ? AND ?) ORDER BY event_id;
+
+-- name: last_history
+SELECT event_id, types, at, step, attempt, detail FROM history
+WHERE instance = ? AND event_id < ? ORDER BY event_id DESC LIMIT ?;
+
+-- name: known_steps
+-- Of the newest 200 instances (of one Workflow, or of all), 500 names at most.
+SELECT DISTINCT step.kind, step.name, CASE step.kind WHEN 2 THEN step_config.text ->> 'type' ELSE '' END
+FROM (SELECT key FROM instance WHERE ?1 IS NULL OR workflow = ?1 ORDER BY key DESC LIMIT 200) AS newest
+JOIN step ON step.instance = newest.key JOIN step_config ON step_config.key = step.config
+LIMIT 500;
+
+-- name: recent_runs
+-- What the newest instances of a Workflow did, 5,000 steps at most.
+SELECT step.instance, seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, step_config.text, error
+FROM (SELECT key FROM instance WHERE workflow = ? ORDER BY key DESC LIMIT ?) AS newest
+JOIN step ON step.instance = newest.key JOIN step_config ON step_config.key = step.config
+ORDER BY step.instance DESC, seq LIMIT 5000;
+
+-- name: upcoming
+SELECT key, workflow, id, status, created_at, wake_at FROM instance
+WHERE wake_at IS NOT NULL AND workflow IN (SELECT key FROM workflow WHERE defined) ORDER BY wake_at, key LIMIT ?;
+
+-- name: count_waking
+SELECT count(*) FROM instance
+WHERE wake_at IS NOT NULL AND wake_at <= ? AND workflow IN (SELECT key FROM workflow WHERE defined);
+
+-- name: briefs
+SELECT key, workflow, id, status, created_at, wake_at FROM instance
+WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key DESC;
+
+-- name: found_by_id
+-- The id itself through the index of ids, then the newest that contain it.
+SELECT key, workflow, id, status, created_at, wake_at FROM (
+    SELECT 0 AS rank, instance.* FROM workflow JOIN instance ON instance.workflow = workflow.key AND instance.id = ?1
+    UNION ALL
+    SELECT * FROM (SELECT 1, instance.* FROM instance WHERE instr(id, ?1) > 0 AND id <> ?1 ORDER BY key DESC LIMIT ?2)
+) ORDER BY rank, key DESC LIMIT ?2;

@@ -1,0 +1,120 @@
+"""The dashboard's reads on SQLite. A part of `SqliteReader`, which gives it its connection."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+from emulator.storage.codes import KIND_OF_CODE, STATE_OF_CODE, STATUS_OF_CODE
+from emulator.storage.filters import where
+from emulator.storage.listing import page_statement
+from emulator.storage.records import HistoryRow, InstanceRow, PageFilter, Status, StepKind, StepRow
+from emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepTally
+
+Row: TypeAlias = tuple[Any, ...]
+
+_LAST_ID = 2**62
+
+
+class ViewReads:
+    """See `ViewReader`; every method is one statement."""
+
+    @abstractmethod
+    def _all(self, name: str, params: Sequence[Any] = ()) -> list[Row]: ...
+
+    @abstractmethod
+    def _rows(self, sql: str, params: Sequence[Any]) -> list[Row]: ...
+
+    @abstractmethod
+    def _instance_row(self, row: Row) -> InstanceRow: ...
+
+    @abstractmethod
+    def _step(self, row: Row) -> StepRow: ...
+
+    @abstractmethod
+    def _entries(self, row: Row) -> list[HistoryRow]: ...
+
+    # -- lists
+    def listed(self, wanted: PageFilter, page: ListPage) -> list[InstanceRow]:
+        workflows = () if wanted.workflow is not None else self._workflow_keys()
+        sql, params = page_statement(wanted, page, workflows)
+        rows = [self._instance_row(row) for row in self._rows(sql, params)]
+        return rows[::-1] if page.backward else rows
+
+    def _workflow_keys(self) -> tuple[int, ...]:
+        return tuple(key for (key,) in self._rows("SELECT key FROM workflow", ()))
+
+    def matching(self, wanted: PageFilter, most: int) -> int:
+        condition, params = where(wanted)
+        sql = f"SELECT count(*) FROM (SELECT 1 FROM instance WHERE {condition} LIMIT ?)"
+        return int(self._rows(sql, [*params, most])[0][0])
+
+    def matching_keys(self, wanted: PageFilter, before: int | None, limit: int) -> list[tuple[int, Status]]:
+        condition, params = where(wanted)
+        sql = f"SELECT key, status FROM instance WHERE key < ? AND {condition} ORDER BY key DESC LIMIT ?"
+        rows = self._rows(sql, [_LAST_ID if before is None else before, *params, limit])
+        return [(key, STATUS_OF_CODE[status]) for key, status in rows]
+
+    def count_matching_by_status(self, wanted: PageFilter) -> dict[Status, int]:
+        condition, params = where(wanted)
+        rows = self._rows(f"SELECT status, count(*) FROM instance WHERE {condition} GROUP BY status", params)
+        return {STATUS_OF_CODE[status]: count for status, count in rows}
+
+    def found_by_id(self, text: str, limit: int) -> list[InstanceBrief]:
+        return [_brief(row) for row in self._all("found_by_id", (text, limit))]
+
+    def briefs(self, keys: Iterable[int]) -> list[InstanceBrief]:
+        return [_brief(row) for row in self._all("briefs", (json.dumps(list(keys)),))]
+
+    # -- steps of several instances
+    def step_tallies(self, keys: Iterable[int]) -> list[StepTally]:
+        rows = self._all("step_tallies", (json.dumps(list(keys)),))
+        return [StepTally(key, STATE_OF_CODE[state], count, seq) for key, state, count, seq in rows]
+
+    def steps_at(self, places: Iterable[tuple[int, int]]) -> list[StepBrief]:
+        return [_step_brief(row) for row in self._all("steps_at", (json.dumps(list(places)),))]
+
+    def recent_runs(self, workflow: int, limit: int) -> list[StepBrief]:
+        return [_step_brief(row) for row in self._all("recent_runs", (workflow, limit))]
+
+    def known_steps(self, workflow: int | None) -> list[tuple[StepKind, str, str]]:
+        return [(KIND_OF_CODE[kind], name, of) for kind, name, of in self._all("known_steps", (workflow,))]
+
+    # -- one instance
+    def step_window(self, key: int, from_seq: int, limit: int) -> list[StepRow]:
+        return [self._step(row) for row in self._all("step_window", (key, from_seq, limit))]
+
+    def output_sizes(self, key: int, from_seq: int, to_seq: int) -> dict[int, int]:
+        rows = self._all("output_sizes", (key, from_seq, to_seq))
+        return {seq: size for seq, size in rows if size is not None}
+
+    def sizes(self, key: int) -> Sizes:
+        rows = self._all("value_sizes", (key,))
+        return Sizes(*rows[0]) if rows else Sizes(None, None, None)
+
+    def history_window(self, key: int, from_seq: int, to_seq: int) -> list[HistoryRow]:
+        rows = self._all("history_window", (key, from_seq, to_seq))
+        return [entry for row in rows for entry in self._entries(row)]
+
+    def last_history(self, key: int, before: int | None, limit: int) -> list[HistoryRow]:
+        rows = self._all("last_history", (key, _LAST_ID if before is None else before, limit))
+        return [entry for row in reversed(rows) for entry in self._entries(row)]
+
+    # -- time
+    def upcoming(self, limit: int) -> list[InstanceBrief]:
+        return [_brief(row) for row in self._all("upcoming", (limit,))]
+
+    def count_waking(self, until: int) -> int:
+        return int(self._all("count_waking", (until,))[0][0])
+
+
+def _brief(row: Row) -> InstanceBrief:
+    key, workflow, instance_id, status, created_at, wake_at = row
+    return InstanceBrief(key, workflow, instance_id, STATUS_OF_CODE[status], created_at, wake_at)
+
+
+def _step_brief(row: Row) -> StepBrief:
+    instance, seq, kind, name, count, parent, state, *rest = row
+    return StepBrief(instance, seq, KIND_OF_CODE[kind], name, count, parent, STATE_OF_CODE[state], *rest)

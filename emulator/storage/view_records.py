@@ -1,0 +1,90 @@
+"""What the dashboard reads besides the rows themselves: small, light, made for lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from emulator.storage.records import Status, StepKind, StepState
+
+
+class Order(StrEnum):
+    """In which order a list shows instances. Each has a key, so that pages need no OFFSET."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    LONGEST = "longest"
+    NEXT_WAKE = "wake"
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The place of a row in an order: the value that it sorts by (0 where the key alone decides) and its key."""
+
+    value: int
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """Where to read. `now` stands for the end of what has not ended; `backward` reads the rows before `after`."""
+
+    limit: int
+    order: Order = Order.NEWEST
+    after: Cursor | None = None
+    backward: bool = False
+    now: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StepTally:
+    """How many steps of an instance are in a state, and the newest of them."""
+
+    instance: int
+    state: StepState
+    count: int
+    last_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepBrief:
+    """A step as a list or a graph needs it; `config` is JSON, `error` the JSON of its ErrorInfo."""
+
+    instance: int
+    seq: int
+    kind: StepKind
+    name: str
+    count: int
+    parent: int | None
+    state: StepState
+    attempts: int
+    started_at: int
+    ended_at: int | None
+    due_at: int | None
+    config: str
+    error: str | None
+
+    @property
+    def public_name(self) -> str:
+        return f"{self.name}-{self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceBrief:
+    """An instance by name, for pickers. `wake_at` is None for one that does not wait for a time."""
+
+    key: int
+    workflow: int
+    id: str
+    status: Status
+    created_at: int
+    wake_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes of the stored values of an instance; None where there is none."""
+
+    params: int | None
+    output: int | None
+    error: int | None

@@ -1,0 +1,74 @@
+"""What the dashboard asks of storage: part of `StoreReader`, apart because only the dashboard uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from emulator.storage.records import HistoryRow, InstanceRow, PageFilter, Status, StepKind, StepRow
+from emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepTally
+
+
+class ViewReader(Protocol):
+    """Reads that make one page out of a few statements, whatever the number of instances stored."""
+
+    def listed(self, wanted: PageFilter, page: ListPage) -> list[InstanceRow]:
+        """One page in the order asked for, always as that order shows it."""
+        ...
+
+    def matching(self, wanted: PageFilter, most: int) -> int:
+        """How many instances match; stops counting at `most`."""
+        ...
+
+    def matching_keys(self, wanted: PageFilter, before: int | None, limit: int) -> list[tuple[int, Status]]:
+        """Keys and statuses, newest first, below the key `before`."""
+        ...
+
+    def count_matching_by_status(self, wanted: PageFilter) -> dict[Status, int]: ...
+
+    def found_by_id(self, text: str, limit: int) -> list[InstanceBrief]:
+        """Instances of any Workflow whose id contains the text: exact ones first, then the newest."""
+        ...
+
+    def briefs(self, keys: Iterable[int]) -> list[InstanceBrief]: ...
+
+    def step_tallies(self, keys: Iterable[int]) -> list[StepTally]: ...
+
+    def steps_at(self, places: Iterable[tuple[int, int]]) -> list[StepBrief]:
+        """The steps at (instance, seq)."""
+        ...
+
+    def step_window(self, key: int, from_seq: int, limit: int) -> list[StepRow]:
+        """Steps from `from_seq` on, without outputs."""
+        ...
+
+    def output_sizes(self, key: int, from_seq: int, to_seq: int) -> dict[int, int]:
+        """Bytes of the stored outputs, streams included, by seq; nothing is read for it but their headers."""
+        ...
+
+    def sizes(self, key: int) -> Sizes: ...
+
+    def history_window(self, key: int, from_seq: int, to_seq: int) -> list[HistoryRow]:
+        """Entries of these steps and of the instance itself."""
+        ...
+
+    def last_history(self, key: int, before: int | None, limit: int) -> list[HistoryRow]:
+        """The newest entries, oldest of them first; with ids below `before` when it is given."""
+        ...
+
+    def known_steps(self, workflow: int | None) -> list[tuple[StepKind, str, str]]:
+        """(kind, name, event type or "") seen in the newest runs, for completion."""
+        ...
+
+    def recent_runs(self, workflow: int, limit: int) -> list[StepBrief]:
+        """Steps of the newest instances of a Workflow, by instance and seq."""
+        ...
+
+    def upcoming(self, limit: int) -> list[InstanceBrief]:
+        """Which instances wake next, earliest first."""
+        ...
+
+    def count_waking(self, until: int) -> int: ...
+
+
+__all__: Sequence[str] = ["ViewReader"]

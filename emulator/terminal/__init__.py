@@ -1,0 +1,1 @@
+"""What `stepwell dev` prints: a line per change of an instance, the user's own output, errors with their source."""

@@ -1,0 +1,118 @@
+"""Follows what happens and prints it, in a thread of its own so that no step waits for a terminal."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+from bindings.errors import ErrorInfo
+from emulator.storage.records import LAST_EVENTS, HistoryRow, InstanceRow, StepRow
+from emulator.storage.store import StoreReader
+from emulator.terminal.lines import Line, line_of
+from emulator.terminal.printer import Printer
+
+#: Changes of this long are printed together, in seconds.
+_GATHER_S: Final = 0.03
+#: Nobody reads faster: of more instances than this in one go only their number is told...
+_MOST_INSTANCES: Final = 40
+#: ...and of more entries of one instance only the last.
+_MOST_ENTRIES: Final = 60
+#: Instances of which is known what was told last.
+_REMEMBERED: Final = 2_000
+
+
+class Follower:
+    """Give `note` to `Engine.observe`. `now` is the engine's time in ms."""
+
+    def __init__(self, reader: StoreReader, printer: Printer, now: Callable[[], int]) -> None:
+        self._reader = reader
+        self._printer = printer
+        self._now = now
+        self._changed: set[int] = set()
+        self._told: OrderedDict[int, int] = OrderedDict()
+        self._told_until = now()
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._stopping = False
+        self._names: dict[int, str] = {}
+        self._thread = threading.Thread(target=self._run, name="stepwell-log", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def note(self, keys: frozenset[int]) -> None:
+        with self._lock:
+            self._changed |= keys
+        self._wake.set()
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._wake.set()
+        self._thread.join(2)
+
+    def _run(self) -> None:
+        pause = threading.Event()
+        while not self._stopping:
+            self._wake.wait()
+            if not self._stopping:
+                pause.wait(_GATHER_S)
+            self._wake.clear()
+            self._print()
+        self._print()
+
+    def _print(self) -> None:
+        with self._lock:
+            changed, self._changed = self._changed, set()
+        began = self._now()
+        told = sorted(changed)[:_MOST_INSTANCES]
+        lines = [line for key in told for line in self._lines(key)]
+        self._told_until = began
+        self._printer.lines(sorted(lines, key=lambda line: line.at))
+        if len(changed) > len(told):
+            self._printer.text(f"... and changes of {len(changed) - len(told)} more instances")
+
+    def _lines(self, key: int) -> list[Line]:
+        row = self._reader.instance(key)
+        entries = self._news(key) if row is not None else []
+        if row is None or not entries:
+            return []
+        self._told[key] = entries[-1].event_id
+        self._told.move_to_end(key)
+        if len(self._told) > _REMEMBERED:
+            self._told.popitem(last=False)
+        return self._render(key, row, entries)
+
+    def _news(self, key: int) -> list[HistoryRow]:
+        """Entries that were not told yet: by their ids, or by their time for an instance not remembered."""
+        known = self._told.get(key)
+        entries = self._reader.history(key, known or 0, _MOST_ENTRIES)
+        if len(entries) >= _MOST_ENTRIES:
+            entries = self._reader.newest_history(key, _MOST_ENTRIES // 4)
+        if known is None:
+            return [entry for entry in entries if entry.at >= self._told_until]
+        return [entry for entry in entries if entry.event_id > known]
+
+    def _render(self, key: int, row: InstanceRow, entries: list[HistoryRow]) -> list[Line]:
+        steps: dict[int, StepRow | None] = {}
+        lines = []
+        for entry in entries:
+            if entry.step is not None and entry.step not in steps:
+                steps[entry.step] = self._reader.step(key, entry.step)
+            step = steps[entry.step] if entry.step is not None else None
+            error = self._error(key) if entry.type in LAST_EVENTS else None
+            line = line_of(entry, self._workflow(row.workflow), row.id, step, error)
+            if line is not None:
+                lines.append(line)
+        return lines
+
+    def _error(self, key: int) -> ErrorInfo | None:
+        values = self._reader.values(key)
+        return ErrorInfo.from_json(json.loads(values.error)) if values and values.error else None
+
+    def _workflow(self, key: int) -> str:
+        if key not in self._names:
+            self._names = {row.key: row.name for row in self._reader.workflows()}
+        return self._names.get(key, "?")

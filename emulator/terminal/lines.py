@@ -1,0 +1,99 @@
+"""One line for one entry of an instance's history: pure functions of records."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from bindings.durations import describe_ms
+from bindings.errors import ErrorInfo
+from bindings.json_view import iso
+from emulator.storage.records import EventType, HistoryRow, StepRow
+
+_T = EventType
+
+#: What is said of entries about the instance itself, and in which colour. Entries that are not here stay silent:
+#: they say what another line says already.
+_OF_INSTANCE: Final[dict[EventType, tuple[str, str]]] = {
+    _T.WORKFLOW_STARTED: ("started", "cyan"),
+    _T.WORKFLOW_PAUSED: ("paused", "yellow"),
+    _T.WORKFLOW_WAITING_FOR_PAUSE: ("pauses after this step", "yellow"),
+    _T.WORKFLOW_COMPLETED: ("complete", "green"),
+    _T.WORKFLOW_ERRORED: ("errored", "red"),
+    _T.WORKFLOW_TERMINATED: ("terminated", "yellow"),
+    _T.ROLLBACK_STARTED: ("rolling back", "magenta"),
+    _T.ROLLBACK_COMPLETED: ("rolled back", "magenta"),
+    _T.ROLLBACK_ERRORED: ("rollback failed", "red"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`what` in `colour`; `stack` is the user's own traceback where there is one."""
+
+    at: int
+    workflow: str
+    instance: str
+    step: str | None
+    what: str
+    colour: str = ""
+    stack: str | None = None
+
+
+def line_of(
+    row: HistoryRow, workflow: str, instance: str, step: StepRow | None, error: ErrorInfo | None
+) -> Line | None:
+    """What a person is told of an entry; None for nothing. `error` is that of the instance."""
+    if row.step is None:
+        return _of_instance(row, workflow, instance, error)
+    name = step.public_name if step is not None else None
+    told = _of_step(row, step)
+    if told is None:
+        return None
+    what, colour, stack = told
+    return Line(row.at, workflow, instance, name, what, colour, stack)
+
+
+def _of_instance(row: HistoryRow, workflow: str, instance: str, error: ErrorInfo | None) -> Line | None:
+    if row.type not in _OF_INSTANCE:
+        return None
+    what, colour = _OF_INSTANCE[row.type]
+    stack = None
+    if row.type is _T.WORKFLOW_ERRORED and error is not None:
+        what, stack = f"errored: {error.name}: {error.message}", error.stack
+    return Line(row.at, workflow, instance, None, what, colour, stack)
+
+
+def _of_step(row: HistoryRow, step: StepRow | None) -> tuple[str, str, str | None] | None:
+    detail = json.loads(row.detail) if row.detail else {}
+    match row.type:
+        case _T.STEP_COMPLETED:
+            took = row.at - step.started_at if step is not None else 0
+            return f"done in {describe_ms(took)}", "", None
+        case _T.ATTEMPT_ERRORED | _T.ROLLBACK_ATTEMPT_ERRORED:
+            return _attempt(row, detail)
+        case _T.SLEEP_STARTED:
+            until = step.due_at if step is not None else None
+            return f"sleeping{f' until {iso(until)}' if until else ''}", "dim", None
+        case _T.SLEEP_COMPLETED:
+            return "awake", "dim", None
+        case _T.WAIT_STARTED:
+            kind = json.loads(step.config)["type"] if step is not None else "?"
+            return f'waiting for event "{kind}"', "dim", None
+        case _T.WAIT_COMPLETED:
+            return "event received", "", None
+        case _T.WAIT_TIMED_OUT:
+            return "no event in time", "yellow", None
+        case _T.ROLLBACK_STEP_COMPLETED:
+            return "rolled back", "magenta", None
+    return None
+
+
+def _attempt(row: HistoryRow, detail: dict[str, object]) -> tuple[str, str, str | None]:
+    found = detail.get("error")
+    error = ErrorInfo.from_json(found if isinstance(found, dict) else {})
+    delay = detail.get("retryDelayMs")
+    after = f", retrying in {describe_ms(delay)}" if isinstance(delay, int) else ""
+    what = f"attempt {row.attempt} failed: {error.name}: {error.message}{after}"
+    return what, "yellow" if after else "red", error.stack

@@ -1,0 +1,37 @@
+"""The only place that configures logging: the emulator's own words go to the printer."""
+
+from __future__ import annotations
+
+import logging
+
+from emulator.terminal.printer import Printer
+
+_COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
+
+
+class PrinterHandler(logging.Handler):
+    """A line for each record: instance and step in front, if the record has them; the traceback behind."""
+
+    def __init__(self, printer: Printer) -> None:
+        super().__init__()
+        self._printer = printer
+
+    def emit(self, record: logging.LogRecord) -> None:
+        style = self._printer.style
+        colour = _COLOURS.get(record.levelno)
+        text = record.getMessage()
+        if record.exc_info:
+            text += "\n" + logging.Formatter().formatException(record.exc_info)
+        self._printer.text(style(text, colour) if colour else text)
+
+
+def configure_logging(printer: Printer, level: int = logging.INFO) -> None:
+    """Sends what Stepwell logs to the printer, and warnings of libraries too."""
+    handler = PrinterHandler(printer)
+    ours = logging.getLogger("stepwell")
+    ours.handlers = [handler]
+    ours.setLevel(level)
+    ours.propagate = False
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.WARNING)

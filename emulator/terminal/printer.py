@@ -1,0 +1,44 @@
+"""Writes lines to the terminal, whole and one after another, from whatever thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import TextIO
+
+from bindings.json_view import iso
+from emulator.terminal.lines import Line
+from emulator.terminal.style import Style, style_for
+
+
+class Printer:
+    """Owns the stream: everything that `stepwell dev` says goes through here."""
+
+    def __init__(self, stream: TextIO, style: Style | None = None) -> None:
+        self._stream = stream
+        self._style = style or style_for(stream)
+        self._lock = threading.Lock()
+
+    @property
+    def style(self) -> Style:
+        return self._style
+
+    def text(self, text: str) -> None:
+        """A line, or several, as they are."""
+        with self._lock:
+            self._stream.write(text + "\n")
+            self._stream.flush()
+
+    def lines(self, lines: list[Line]) -> None:
+        if lines:
+            self.text("\n".join(self._render(line) for line in lines))
+
+    def _render(self, line: Line) -> str:
+        style = self._style
+        time = style(iso(line.at)[11:19], "dim")
+        where = f"{line.workflow}/{line.instance}"
+        step = f" {style(line.step, 'bold')}" if line.step is not None else ""
+        what = style(line.what, line.colour) if line.colour else line.what
+        text = f"{time} {style(where, 'blue')}{step} {what}"
+        if line.stack is None:
+            return text
+        return text + "\n" + "\n".join("    " + part for part in line.stack.rstrip().splitlines())
