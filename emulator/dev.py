@@ -40,9 +40,10 @@ def run_dev(path: Path, configs: Sequence[str], flags: Mapping[str, Any], env_fi
         for one in opened:
             if one.project.warnings:
                 printer.text(printer.style(one.project.warning_text(), "yellow"))
-        return _with_folder(opened, printer)
+        _with_folder(opened, printer)
     except (ConfigError, StateFolderError, StorageError, PortInUse, WorkerLoadError) as error:
         return str(error)
+    return None
 
 
 def _with_folder(opened: Sequence[Opened], printer: Printer) -> None:
@@ -114,7 +115,7 @@ class _Session:
         from emulator.worker.reload import watch
 
         watching = [
-            asyncio.create_task(watch(worker.project.folder, lambda w=worker: self._reload(emulator, w)))  # type: ignore[misc]
+            asyncio.create_task(watch(worker.project.folder, lambda w=worker: self._reload(emulator, w)))
             for worker in emulator.workers
         ]
         await self._stopping.wait()

@@ -8,7 +8,7 @@ from typing import Final
 
 from bindings.durations import describe_ms
 from bindings.errors import ErrorInfo
-from bindings.json_view import iso
+from bindings.times import iso
 from emulator.storage.records import EventType, HistoryRow, StepRow
 
 _T = EventType

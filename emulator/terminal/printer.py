@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TextIO
 
-from bindings.json_view import iso
+from bindings.times import iso
 from emulator.terminal.lines import Line
 from emulator.terminal.style import Style, style_for
 
