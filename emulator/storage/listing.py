@@ -15,8 +15,9 @@ from emulator.storage.filters import where
 from emulator.storage.records import PageFilter
 from emulator.storage.view_records import ListPage, Order
 
-COLUMNS: Final = """key, workflow, id, status, created_at, modified_at, started_at, ended_at, paused_at, wake_at, expires_at,
-       version, trigger, schedule, success_retention_ms, error_retention_ms,
+#: What a record of an instance is made of.
+COLUMNS: Final = """key, workflow, id, status, created_at, modified_at, started_at, ended_at, paused_at, wake_at,
+       expires_at, version, trigger, schedule, success_retention_ms, error_retention_ms,
        (SELECT count(*) FROM step WHERE step.instance = instance.key)"""
 
 #: SQLite joins up to 500 SELECTs; with more Workflows than this the list reads along the keys.

@@ -29,9 +29,12 @@ UPDATE workflow SET defined = ? WHERE key = ?;
 DELETE FROM workflow WHERE key = ?;
 
 -- name: list_workflows
--- triggered_at is when its newest instance was made.
+-- triggered_at is when its newest instance was made: the newest of each status, each at the end of an index range.
 SELECT key, id, name, class_name, script_name, created_at, modified_at,
-       (SELECT created_at FROM instance WHERE instance.workflow = workflow.key ORDER BY instance.key DESC LIMIT 1), defined
+       (SELECT created_at FROM instance WHERE instance.key = (
+            SELECT max((SELECT key FROM instance WHERE instance.workflow = workflow.key AND status = code.value
+                        ORDER BY key DESC LIMIT 1))
+            FROM json_each('[0,1,2,3,4,5,6,7,8]') AS code)), defined
 FROM workflow ORDER BY name;
 
 -- name: put_version
@@ -165,14 +168,15 @@ DELETE FROM chunk WHERE instance = ? AND step = ?;
 DELETE FROM log WHERE instance = ?;
 
 -- name: next_wake
--- When the earliest waiting instance is due.
+-- When the earliest waiting instance is due. "+" keeps SQLite on the index of wake_at: the one of workflow, which it
+-- would take, visits every instance (125 ms at 100,000).
 SELECT wake_at FROM instance
-WHERE wake_at IS NOT NULL AND workflow IN (SELECT key FROM workflow WHERE defined) ORDER BY wake_at LIMIT 1;
+WHERE wake_at IS NOT NULL AND +workflow IN (SELECT key FROM workflow WHERE defined) ORDER BY wake_at LIMIT 1;
 
 -- name: due_instances
--- Earliest first; of one moment, the oldest first.
+-- Earliest first; of one moment, the oldest first. "+" as above.
 SELECT key, workflow, wake_at FROM instance
-WHERE wake_at IS NOT NULL AND wake_at <= ? AND workflow IN (SELECT key FROM workflow WHERE defined)
+WHERE wake_at IS NOT NULL AND wake_at <= ? AND +workflow IN (SELECT key FROM workflow WHERE defined)
 ORDER BY wake_at, key LIMIT ?;
 
 -- name: left_in_memory
@@ -310,6 +314,7 @@ SELECT key, at, step, attempt, level, text FROM log WHERE instance = ? AND key >
 SELECT workflow, status, count(*) FROM instance GROUP BY workflow, status;
 
 -- name: last_payload
--- The newest payload of an event of this type, for any instance of the Workflow.
-SELECT event.payload FROM event JOIN instance ON instance.key = event.instance
-WHERE event.type = ? AND instance.workflow = ? ORDER BY event.key DESC LIMIT 1;
+-- The newest payload of an event of this type, for any instance of the Workflow; of the newest 10,000 events.
+SELECT newest.payload FROM (SELECT key, instance, type, payload FROM event ORDER BY key DESC LIMIT 10000) AS newest
+CROSS JOIN instance ON instance.key = newest.instance
+WHERE newest.type = ? AND instance.workflow = ? ORDER BY newest.key DESC LIMIT 1;

@@ -51,11 +51,11 @@ ORDER BY step.instance DESC, seq LIMIT 5000;
 
 -- name: upcoming
 SELECT key, workflow, id, status, created_at, wake_at FROM instance
-WHERE wake_at IS NOT NULL AND workflow IN (SELECT key FROM workflow WHERE defined) ORDER BY wake_at, key LIMIT ?;
+WHERE wake_at IS NOT NULL AND +workflow IN (SELECT key FROM workflow WHERE defined) ORDER BY wake_at, key LIMIT ?;
 
 -- name: count_waking
 SELECT count(*) FROM instance
-WHERE wake_at IS NOT NULL AND wake_at <= ? AND workflow IN (SELECT key FROM workflow WHERE defined);
+WHERE wake_at IS NOT NULL AND wake_at <= ? AND +workflow IN (SELECT key FROM workflow WHERE defined);
 
 -- name: briefs
 SELECT key, workflow, id, status, created_at, wake_at FROM instance
@@ -63,8 +63,8 @@ WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key DESC;
 
 -- name: found_by_id
 -- The id itself through the index of ids, then the newest that contain it.
-SELECT key, workflow, id, status, created_at, wake_at FROM (
-    SELECT 0 AS rank, instance.* FROM workflow JOIN instance ON instance.workflow = workflow.key AND instance.id = ?1
+SELECT key, workflow, id, status, created_at, wake_at FROM instance JOIN (
+    SELECT 0 AS rank, one.key AS found FROM workflow CROSS JOIN instance AS one ON one.workflow = workflow.key AND one.id = ?1
     UNION ALL
-    SELECT * FROM (SELECT 1, instance.* FROM instance WHERE instr(id, ?1) > 0 AND id <> ?1 ORDER BY key DESC LIMIT ?2)
-) ORDER BY rank, key DESC LIMIT ?2;
+    SELECT * FROM (SELECT 1, key FROM instance WHERE instr(id, ?1) > 0 AND id <> ?1 ORDER BY key DESC LIMIT ?2)
+) ON key = found ORDER BY rank, key DESC LIMIT ?2;
