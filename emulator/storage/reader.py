@@ -8,10 +8,15 @@ from typing import Any, TypeAlias
 
 import apsw
 
-from emulator.storage import queries
-from emulator.storage.codes import KIND_OF_CODE, STATE_OF_CODE, STATUS_OF_CODE, TRIGGER_OF_CODE, TYPES_OF_CODE
-from emulator.storage.filters import where
-from emulator.storage.listing import COLUMNS
+from emulator.storage import pages, queries
+from emulator.storage.codes import (
+    KIND_CODES,
+    KIND_OF_CODE,
+    STATE_OF_CODE,
+    STATUS_OF_CODE,
+    TRIGGER_OF_CODE,
+    TYPES_OF_CODE,
+)
 from emulator.storage.records import (
     BufferedEvent,
     HistoryRow,
@@ -21,6 +26,7 @@ from emulator.storage.records import (
     Page,
     PageFilter,
     Status,
+    StepKind,
     StepRow,
     VersionRow,
     WorkflowRow,
@@ -28,8 +34,6 @@ from emulator.storage.records import (
 from emulator.storage.view_reader import ViewReads
 
 Row: TypeAlias = tuple[Any, ...]
-
-_SELECT_INSTANCES = f"SELECT {COLUMNS} FROM instance"
 
 
 class SqliteReader(ViewReads):
@@ -79,17 +83,12 @@ class SqliteReader(ViewReads):
 
     # -- instances
     def instances(self, wanted: PageFilter, page: Page) -> list[InstanceRow]:
-        condition, params = where(wanted)
-        if page.after is not None:
-            condition += f" AND key {'>' if page.ascending else '<'} ?"
-            params.append(page.after)
-        order = "ASC" if page.ascending else "DESC"
-        sql = f"{_SELECT_INSTANCES} WHERE {condition} ORDER BY key {order} LIMIT ? OFFSET ?"
-        return [_instance(row) for row in self._rows(sql, [*params, page.limit, page.offset])]
+        sql, params = pages.page_statement(wanted, page)
+        return [_instance(row) for row in self._rows(sql, params)]
 
     def count_instances(self, wanted: PageFilter) -> int:
-        condition, params = where(wanted)
-        return int(self._rows(f"SELECT count(*) FROM instance WHERE {condition}", params)[0][0])
+        sql, params = pages.count_statement(wanted)
+        return int(self._rows(sql, params)[0][0])
 
     def find(self, workflow: int, instance_id: str) -> int | None:
         row = self._one("find_instance", (workflow, instance_id))
@@ -116,6 +115,9 @@ class SqliteReader(ViewReads):
         name = "list_steps" if with_outputs else "list_steps_light"
         return [self._step(row) for row in self._all(name, (key,))]
 
+    def steps_shown(self, key: int, most: int) -> list[StepRow]:
+        return [self._step(row) for row in self._all("list_steps_shown", (key, most))]
+
     def step(self, key: int, seq: int) -> StepRow | None:
         row = self._one("get_step", (key, seq))
         return self._step(row) if row else None
@@ -125,6 +127,10 @@ class SqliteReader(ViewReads):
 
     def _entries(self, row: Row) -> list[HistoryRow]:
         return _entries(row)
+
+    def find_step(self, key: int, kind: StepKind, name: str, count: int) -> int | None:
+        row = self._one("find_step", (key, KIND_CODES[kind], name, count))
+        return row[0] if row else None
 
     def _step(self, row: Row) -> StepRow:
         (seq, kind, name, count, parent, state, attempts, started, ended, due, rollback, config, *rest) = row

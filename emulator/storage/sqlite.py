@@ -21,7 +21,6 @@ from emulator.storage.records import (
     LogRow,
     NewInstance,
     Status,
-    StepKind,
     StepRow,
     VersionRow,
 )
@@ -284,10 +283,6 @@ class SqliteStore(SqliteReader):
 
     def min_deadline(self, key: int) -> int | None:
         row = self._one("min_deadline", (key,))
-        return row[0] if row else None
-
-    def find_step(self, key: int, kind: StepKind, name: str, count: int) -> int | None:
-        row = self._one("find_step", (key, KIND_CODES[kind], name, count))
         return row[0] if row else None
 
     def stored_bytes(self, key: int) -> int:

@@ -29,12 +29,13 @@ UPDATE workflow SET defined = ? WHERE key = ?;
 DELETE FROM workflow WHERE key = ?;
 
 -- name: list_workflows
--- triggered_at is when its newest instance was made: the newest of each status, each at the end of an index range.
+-- triggered_at is when its newest instance was made: found by the end of each status's range in the index.
 SELECT key, id, name, class_name, script_name, created_at, modified_at,
-       (SELECT created_at FROM instance WHERE instance.key = (
-            SELECT max((SELECT key FROM instance WHERE instance.workflow = workflow.key AND status = code.value
-                        ORDER BY key DESC LIMIT 1))
-            FROM json_each('[0,1,2,3,4,5,6,7,8]') AS code)), defined
+       (SELECT newest.created_at FROM instance AS newest WHERE newest.key = (
+           SELECT max((SELECT max(one.key) FROM instance AS one
+                       WHERE one.workflow = workflow.key AND one.status = code.column1))
+           FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8)) AS code)),
+       defined
 FROM workflow ORDER BY name;
 
 -- name: put_version
@@ -258,6 +259,13 @@ FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ? O
 SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback, step_config.text,
        error, NULL, stream, sealed IS NOT NULL
 FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ? ORDER BY seq;
+
+-- name: list_steps_shown
+-- A long output as a JSON text of its beginning: 1,024 characters of what is stored.
+SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback, step_config.text,
+       error, CASE WHEN octet_length(output) > ?2 THEN json_quote(substr(output, 1, 1024) || '[truncated output]')
+                   ELSE output END, stream, sealed IS NOT NULL
+FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ?1 ORDER BY seq;
 
 -- name: get_step
 SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback, step_config.text,

