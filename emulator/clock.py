@@ -31,6 +31,19 @@ def monotonic_ns() -> int:
     return time.perf_counter_ns()
 
 
+class Slice:
+    """A share of the loop's time for a long piece of work: when it is over, others go first."""
+
+    LENGTH_NS = 2_000_000
+
+    def __init__(self) -> None:
+        self._until = monotonic_ns() + self.LENGTH_NS
+
+    @property
+    def over(self) -> bool:
+        return monotonic_ns() > self._until
+
+
 class SystemClock:
     """Real time, plus a skew that can be moved forward but never back."""
 

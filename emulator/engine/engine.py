@@ -68,6 +68,8 @@ class Engine:
         Instances that run go over to the new code, each after the step it is in. Without a runner (the class is
         gone, or not loaded yet) they are blocked until there is one.
         """
+        if not self._workflows:
+            self.store.undefine_workflows()  # those of the last process; each comes back with its code
         now = self.clock.now()
         key = self.store.put_workflow(
             str(uuid.uuid4()), definition.name, definition.class_name, definition.script_name, now
@@ -80,13 +82,15 @@ class Engine:
             state = WorkflowState(key, definition, version_key, version_id, runner)
             self._workflows[definition.name] = self._by_key[key] = state
         else:
+            was_blocked = state.runner is None
             state.definition, state.runner = definition, runner
             state.version_key, state.version_id = version_key, version_id
             self._passes.replace_code(state)
+            if self._started and was_blocked and runner is not None:
+                self._passes.unblock(state)
         if self._started:
             self.store.commit()
             self.schedules.plan()
-            self._passes.alarm.by(self.store.next_wake())
 
     def workflow(self, name: str, trigger: Trigger = Trigger.BINDING) -> Binding:
         """The port of a Workflow. Raises `KeyError` when none of this name is defined."""
@@ -98,7 +102,7 @@ class Engine:
     # -- life
     async def start(self) -> None:
         """Takes over what an earlier process left in storage, and goes on with it without being asked."""
-        self._passes.restore()
+        await self._passes.restore()
         self.store.commit()
         self._started = True
         self.schedules.plan()

@@ -14,7 +14,7 @@ from typing import Final
 from bindings.errors import ErrorInfo
 from bindings.ports import RunEvent, Schedule
 from bindings.values import EMPTY_OBJECT_TEXT, NULL_TEXT, UNDEFINED_TEXT, Encoded
-from emulator.clock import after_turns
+from emulator.clock import Slice, after_turns, turns
 from emulator.engine.admission import AGAIN, NEW, Admission
 from emulator.engine.core import Core
 from emulator.engine.definitions import WorkflowState
@@ -47,6 +47,7 @@ class Passes:
         self._resting: OrderedDict[int, Run] = OrderedDict()
         self._replay_always = replay_always
         self._draining = False
+        self._waking = False
         self._about_to_start: dict[int, tuple[Instance, RunEvent | None]] = {}
         self.outcomes = Outcomes(core, self.forget)
         self.admission = Admission(core.slots, core.limits, {})
@@ -144,10 +145,12 @@ class Passes:
         self._about_to_start[instance.key] = (instance, event)
 
     def _start_all(self) -> None:
-        for key in list(self._about_to_start):
-            started = self._about_to_start.pop(key, None)
-            if started is not None:
-                self._start_new(*started)
+        """Starts new instances, oldest first; calls that come in meanwhile go between."""
+        share = Slice()
+        while self._about_to_start and not share.over:
+            self._start_new(*self._about_to_start.pop(next(iter(self._about_to_start))))
+        if self._about_to_start:
+            after_turns(1, self._start_all)
 
     def _start_new(self, instance: Instance, event: RunEvent | None) -> None:
         if self._instances.get(instance.key) is not instance:
@@ -196,12 +199,22 @@ class Passes:
     def wake_due(self) -> None:
         """Wakes the instances whose time has come, earliest first."""
         due = self._core.store.due(self._core.clock.now(), WAKE_AT_ONCE)
+        share = Slice()
+        woken = 0
         for key, _, _ in due:
+            if share.over:
+                break
             self.wake(key)
-        if len(due) == WAKE_AT_ONCE:
-            after_turns(1, self.wake_due)
+            woken += 1
+        if woken < len(due) or woken == WAKE_AT_ONCE:
+            self._waking = True
+            after_turns(1, self._wake_more)
         else:
             self.alarm.by(self._core.store.next_wake())
+
+    def _wake_more(self) -> None:
+        self._waking = False
+        self.wake_due()
 
     def wake(self, key: int) -> None:
         """A wait of the instance is over, or an event is there for it."""
@@ -252,8 +265,13 @@ class Passes:
             self.forget(instance)
 
     def _again(self, instance: Instance) -> None:
-        if instance.status is Status.RUNNING and instance.run is None and instance.workflow.runner:
+        if instance.status is not Status.RUNNING or instance.run is not None:
+            return
+        if instance.workflow.runner:
             self.resume_after_crash(instance)
+        else:  # blocked until its code comes back
+            self._core.slots.change(instance.workflow.key, -1)
+            self.forget(instance)
 
     def crashed(self, run: Run, error: BaseException) -> None:
         instance = run.instance
@@ -271,17 +289,32 @@ class Passes:
         await self.outcomes.unstorable(run, error)
 
     # -- start and stop of the engine
-    def restore(self) -> None:
+    async def restore(self) -> None:
         """Takes over what the last process left: nothing that only sleeps is loaded."""
         store = self._core.store
         for workflow in self._workflows:
             store.queue_the_forgotten(workflow)
         self.admission = Admission(self._core.slots, self._core.limits, store.count_queued())
+        share = Slice()
         for key, workflow, status in store.left_in_memory():
-            if workflow in self._workflows and self._workflows[workflow].runner is not None:
+            if self._has_code(workflow):
                 self._take_over(key, status)
+            if share.over:
+                await turns(1)
+                share = Slice()
         self.alarm.by(store.next_wake())
         self._slot_freed(0)
+
+    def _has_code(self, workflow: int) -> bool:
+        return workflow in self._workflows and self._workflows[workflow].runner is not None
+
+    def unblock(self, workflow: WorkflowState) -> None:
+        """Code has come for a Workflow that had none: its instances go on where they were left."""
+        for key, of_workflow, status in self._core.store.left_in_memory():
+            if of_workflow == workflow.key and key not in self._instances:
+                self._take_over(key, status)
+        self.alarm.by(self._core.store.next_wake())
+        self._slot_freed(workflow.key)
 
     def _take_over(self, key: int, status: Status) -> None:
         instance = self.load(key)
@@ -328,8 +361,8 @@ class Passes:
 
     @property
     def starting(self) -> int:
-        """New instances that start in the next turn."""
-        return len(self._about_to_start) + self._draining
+        """Whether instances are about to start or to wake in the next turns."""
+        return len(self._about_to_start) + self._draining + self._waking
 
     @property
     def executing(self) -> int:
