@@ -1,0 +1,122 @@
+"""`stepwell init`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from emulator.cli import main
+from emulator.cli_init import worker_name
+from emulator.config import load_project
+
+
+def init(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["init", *map(str, arguments)])
+
+
+def files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_new_project_is_a_python_worker(tmp_path: Path) -> None:
+    result = init(tmp_path / "shop")
+
+    assert result.exit_code == 0
+    assert files(tmp_path / "shop") == {".gitignore", "README.md", "src/entry.py", "wrangler.jsonc"}
+
+
+def test_the_flag_python_says_what_is_the_default(tmp_path: Path) -> None:
+    init(tmp_path / "one")
+    init(tmp_path / "two", "--python")
+
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+
+
+def test_typescript_is_made_on_request(tmp_path: Path) -> None:
+    result = init(tmp_path / "shop", "--typescript")
+
+    assert result.exit_code == 0
+    assert {"src/index.ts", "package.json", "tsconfig.json", "wrangler.jsonc"} < files(tmp_path / "shop")
+    assert json.loads((tmp_path / "shop" / "package.json").read_text())["name"] == "shop"
+
+
+@pytest.mark.parametrize("language", ["--python", "--typescript"])
+def test_the_configuration_is_one_that_we_read_without_a_warning(tmp_path: Path, language: str) -> None:
+    init(tmp_path / "shop", language)
+
+    project = load_project(tmp_path / "shop", environ={})
+
+    assert project.config.name == "shop"
+    assert project.warnings == ()
+
+
+def test_without_a_path_it_is_made_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    result = init()
+
+    assert "wrangler.jsonc" in files(tmp_path)
+    assert "Next: stepwell dev" in result.output
+
+
+def test_it_says_what_it_made_and_what_comes_next(tmp_path: Path) -> None:
+    result = init(tmp_path / "shop")
+
+    assert result.output.splitlines() == [
+        f"Made a Python Worker in {tmp_path / 'shop'}:",
+        "  README.md",
+        "  .gitignore",
+        "  src/entry.py",
+        "  wrangler.jsonc",
+        f"Next: cd {tmp_path / 'shop'} && stepwell dev",
+    ]
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "wrangler.jsonc").write_text("mine")
+
+    result = init(tmp_path)
+
+    assert result.exit_code == 1
+    assert "has wrangler.jsonc already" in result.output
+    assert files(tmp_path) == {"wrangler.jsonc"}
+    assert (tmp_path / "wrangler.jsonc").read_text() == "mine"
+
+
+def test_files_of_other_names_stay_beside_the_project(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+
+    assert init(tmp_path).exit_code == 0
+    assert "notes.txt" in files(tmp_path)
+
+
+def test_a_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+
+    result = init(tmp_path / "file")
+
+    assert result.exit_code == 1
+    assert "cannot be written" in result.output
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="this user may write everywhere")
+def test_a_folder_without_permission_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+
+    result = init(tmp_path / "shop")
+
+    tmp_path.chmod(0o700)
+    assert result.exit_code == 1
+    assert "Permission denied" in result.output
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [("shop", "shop"), ("My Shop_2", "my-shop-2"), ("--x--", "x"), ("ÄÖ", "my-worker"), ("a" * 80, "a" * 63)],
+)
+def test_the_worker_is_called_after_the_folder(folder: str, name: str) -> None:
+    assert worker_name(Path(folder)) == name
