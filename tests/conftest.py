@@ -1,0 +1,257 @@
+"""What tests of the engine share: a world of one engine on virtual time, and a host that runs functions."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+
+import pytest
+
+from bindings.errors import WorkerError
+from bindings.ports import RollbackInput, RollbackOptions, RunEvent, StepContext, StepPort, StreamOutput
+from bindings.values import UNDEFINED_TEXT, Encoded, decode, encode
+from emulator.clock import VirtualClock, turns
+from emulator.engine.binding import Binding
+from emulator.engine.compat import Compat
+from emulator.engine.definitions import Version, WorkflowDefinition
+from emulator.engine.engine import Engine
+from emulator.limits import Limits
+from emulator.storage.records import HistoryRow, StepRow
+from emulator.storage.sqlite import SqliteStore
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class HostStep:
+    """The step of a pass as a host shows it: plain values go in and come out."""
+
+    def __init__(self, port: StepPort) -> None:
+        self.port = port
+
+    async def do(self, name: object, callback: object, config: object = None, **undo: Any) -> Any:
+        """`callback` is a plain or an async function of the context or of nothing, or the value itself.
+
+        Keywords: `rollback` (a function of the input or of nothing), `rollback_config`.
+        """
+        result = await self.port.do(name, config, _callback(callback), _rollback(undo))
+        return result if isinstance(result, StreamOutput) else decode(result)
+
+    async def sleep(self, name: object, duration: object) -> None:
+        await self.port.sleep(name, duration)
+
+    async def sleep_until(self, name: object, timestamp: object) -> None:
+        await self.port.sleep_until(name, timestamp)
+
+    async def wait(self, name: object, kind: object, timeout: object = "24 hours") -> Any:
+        """The payload of the event."""
+        event = decode(await self.port.wait_for_event(name, {"type": kind, "timeout": timeout}))
+        return event.get("payload")  # type: ignore[union-attr]
+
+
+def _callback(given: object) -> Any:
+    async def call_async(context: StepContext) -> Any:
+        return _stored(await _call(given, context))
+
+    def call(context: StepContext) -> Any:
+        return _stored(_call(given, context) if callable(given) else given)
+
+    return call_async if inspect.iscoroutinefunction(given) else call
+
+
+def _call(function: Any, argument: object) -> Any:
+    return function(argument) if inspect.signature(function).parameters else function()
+
+
+def _stored(value: object) -> object:
+    return value if isinstance(value, StreamOutput | Encoded) else encode(value)
+
+
+def _rollback(undo: Mapping[str, Any]) -> RollbackOptions | None:
+    if "rollback" not in undo:
+        return None
+
+    async def handler(given: RollbackInput) -> None:
+        answer = _call(undo["rollback"], given)
+        if isinstance(answer, Awaitable):
+            await answer
+
+    return RollbackOptions(handler, undo.get("rollback_config"), "rollback_config" in undo)
+
+
+Flow = Callable[[Any, HostStep], Awaitable[Any]]
+
+
+class World:
+    """One engine, its store and its clock; `journal` takes down what user code did."""
+
+    def __init__(self, path: str = ":memory:") -> None:
+        self.path = path
+        self.clock = VirtualClock()
+        self.store = SqliteStore(path)
+        self.journal: list[Any] = []
+        self.options: dict[str, Any] = {}
+        self._definitions: dict[str, tuple[WorkflowDefinition, Any, Version]] = {}
+        self.engine = Engine(self.store, self.clock)
+
+    # -- setting up
+    def configure(self, *, limits: Mapping[str, object] | None = None, **options: Any) -> None:
+        """Makes the engine anew: `limits` by name, compat switches by name, `replay_always`."""
+        replay_always = options.pop("replay_always", False)
+        self.options = {
+            "limits": Limits().with_overrides(limits or {}),
+            "compat": Compat(**options),
+            "replay_always": replay_always,
+        }
+        self.engine = Engine(self.store, self.clock, **self.options)
+
+    def define(self, flow: Flow | None, name: str = "flow", version: str = "v1", **definition: Any) -> None:
+        """`flow` is run(event payload, step); None for a class that is gone."""
+        given = (WorkflowDefinition(name, "Flow", **definition), _runner(flow), Version(f"{name}-{version}"))
+        self._definitions[name] = given
+        self.engine.define(*given)
+
+    async def start(self, flow: Flow | None = None, **definition: Any) -> None:
+        """Starts the engine, with a Workflow "flow" if one is given."""
+        if flow is not None:
+            self.define(flow, **definition)
+        await self.engine.start()
+
+    async def restart(self) -> None:
+        """Kills the engine and starts another on what it had committed."""
+        self.engine.crash()
+        if self.path != ":memory:":
+            self.store = SqliteStore(self.path)
+        self.engine = Engine(self.store, self.clock, **self.options)
+        for given in self._definitions.values():
+            self.engine.define(*given)
+        await self.engine.start()
+        await self.engine.idle()
+
+    # -- doing
+    @property
+    def flow(self) -> Binding:
+        return self.engine.workflow("flow")
+
+    async def create(self, instance_id: str = "one", params: object = None, **options: Any) -> str:
+        """Creates an instance, which goes as far as it can without time or a call."""
+        given = {"id": instance_id, **options}
+        if params is not None:
+            given["params"] = encode(params)
+        await self.flow.create(given)
+        await self.engine.idle()
+        return instance_id
+
+    async def send(self, kind: str, payload: object = None, instance_id: str = "one") -> None:
+        await self.flow.send_event(instance_id, {"type": kind, "payload": encode(payload)})
+        await self.engine.idle()
+
+    async def advance(self, ms: int) -> None:
+        await self.engine.advance(ms)
+
+    def note(self, entry: Any) -> None:
+        self.journal.append(entry)
+
+    # -- looking
+    def key(self, instance_id: str = "one", workflow: str = "flow") -> int:
+        state = next(state for state in self.engine.workflows() if state.name == workflow)
+        key = self.store.find(state.key, instance_id)
+        assert key is not None, f"there is no instance {instance_id}"
+        return key
+
+    def status(self, instance_id: str = "one", workflow: str = "flow") -> str:
+        """The stored status; "gone" where there is no such instance."""
+        state = next(state for state in self.engine.workflows() if state.name == workflow)
+        key = self.store.find(state.key, instance_id)
+        return "gone" if key is None else str(self.store.status(key))
+
+    async def output(self, instance_id: str = "one") -> Any:
+        status = await self.flow.status(instance_id)
+        assert status.status == "complete", f"{status.status}: {status.error}"
+        return None if status.output is None else decode(status.output)
+
+    async def error(self, instance_id: str = "one") -> tuple[str, str]:
+        """Name and message of the error of an errored instance."""
+        status = await self.flow.status(instance_id)
+        assert status.status == "errored", f"{status.status}: {status.output}"
+        assert status.error is not None
+        return status.error.name, status.error.message
+
+    def steps(self, instance_id: str = "one") -> dict[str, StepRow]:
+        """The records of an instance by public name, in order of first arrival."""
+        return {row.public_name: row for row in self.store.steps(self.key(instance_id))}
+
+    def history(self, instance_id: str = "one") -> list[HistoryRow]:
+        return self.store.history(self.key(instance_id), limit=100_000)
+
+    def trace(self, instance_id: str = "one", *, moods: bool = False) -> list[str]:
+        """The history in short: "step_started a-1", "attempt_started a-1 2"; without running and waiting."""
+        names = {row.seq: row.public_name for row in self.store.steps(self.key(instance_id))}
+        hidden = () if moods else ("workflow_running", "workflow_waiting")
+        lines = [_line(row, names) for row in self.history(instance_id)]
+        return [line for line in lines if line not in hidden]
+
+
+def _line(row: HistoryRow, names: Mapping[int, str]) -> str:
+    attempt = row.attempt if "attempt" in row.type else None
+    return " ".join(str(part) for part in (row.type, names.get(row.step or 0), attempt) if part is not None)
+
+
+def _runner(flow: Flow | None) -> Any:
+    if flow is None:
+        return None
+
+    async def run(event: RunEvent, port: StepPort) -> Encoded:
+        given = event if _wants_event(flow) else decode(event.payload)
+        result = await flow(given, HostStep(port))
+        return UNDEFINED_TEXT if result is None else encode(result)
+
+    return run
+
+
+def _wants_event(flow: Flow) -> bool:
+    return next(iter(inspect.signature(flow).parameters)) == "event"
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    made = World()
+    yield made
+    made.engine.crash()
+    await turns(3)  # what was cancelled ends
+
+
+@pytest.fixture
+def in_file(tmp_path: Any) -> Callable[[], World]:
+    """A world whose database is a file."""
+    return lambda: World(str(tmp_path / "stepwell.sqlite"))
+
+
+@pytest.fixture
+def worlds() -> type[World]:
+    """For tests that make worlds of their own."""
+    return World
+
+
+@pytest.fixture
+def caught() -> Callable[[Awaitable[Any]], Awaitable[list[str]]]:
+    """Awaits what must fail; gives name and message of the error."""
+
+    async def catch(failing: Awaitable[Any]) -> list[str]:
+        try:
+            result = await failing
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            info = getattr(error, "info", None)
+            return [info.name, info.message] if info is not None else [type(error).__name__, str(error)]
+        raise AssertionError(f"it succeeded with {result!r}")
+
+    return catch
+
+
+__all__ = ["Flow", "HostStep", "WorkerError", "World"]
