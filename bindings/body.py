@@ -51,6 +51,10 @@ class Body:
     async def blob(self) -> Blob:
         return Blob(await self._read(), self.headers.get("content-type", ""))
 
+    def whole_body(self) -> Bytes | None:
+        """For whoever sends the message: its bytes; None when they come as a stream."""
+        return None if isinstance(self._data, ReadableStream) else self._data or b""
+
     async def _read(self) -> Bytes:
         self._raise_if_used()
         self._used = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from http import HTTPMethod, HTTPStatus
 from typing import Any, Final
@@ -11,6 +12,7 @@ from bindings.body import Body, Bytes, body_data
 from bindings.errors import ErrorInfo, JsException
 from bindings.headers import Headers, headers_argument
 from bindings.streams import ReadableStream
+from bindings.values import JsDict
 
 _NULL_BODY: Final = frozenset({101, 204, 205, 304})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -35,6 +37,13 @@ class Request(Body):
         if data is not None and self.method in ("GET", "HEAD"):
             raise JsException(ErrorInfo("TypeError", "Request with a GET or HEAD method cannot have a body."))
         super().__init__(data, headers)
+
+    @classmethod
+    def received(cls, method: str, url: str, headers: list[tuple[str, str]], body: Bytes) -> Request:
+        """The request that a client sent; unlike one that user code makes it may be anything HTTP allows."""
+        request = cls(url, method=method, cf=_local_cf())
+        Body.__init__(request, body or None, _lenient_headers(headers))
+        return request
 
     @property
     def js_object(self) -> Request:
@@ -186,6 +195,20 @@ def _check_status(status: int, *, has_body: bool, upgrades: bool) -> None:
     if has_body and status in _NULL_BODY:
         text = "Response with null body status (101, 204, 205, or 304) cannot have a body."
         raise JsException(ErrorInfo("TypeError", text))
+
+
+def _local_cf() -> JsDict:
+    """`request.cf` without Cloudflare: the fields that code reads most, with values that mean "unknown"."""
+    return JsDict(colo="LOC", country="XX", timezone="UTC", httpProtocol="HTTP/1.1")
+
+
+def _lenient_headers(pairs: list[tuple[str, str]]) -> Headers:
+    """Headers as they came, without those that no Headers object can hold."""
+    headers = Headers()
+    for name, value in pairs:
+        with contextlib.suppress(JsException):
+            headers.append(name, value)
+    return headers
 
 
 def _options(options: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,48 @@
+"""The answer to a request whose handler raised: the user's own traceback, as a page or as text."""
+
+from __future__ import annotations
+
+import html
+import traceback
+
+from bindings.tracebacks import user_traceback
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title}</title>
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
+        color: #1d1d1f; background: #fff; }}
+h1 {{ font-size: 1.25rem; overflow-wrap: anywhere; }}
+pre {{ background: #f4f4f6; padding: 1rem; overflow-x: auto; font-size: 0.875rem; }}
+@media (prefers-color-scheme: dark) {{
+  body {{ color: #eee; background: #161618; }}
+  pre {{ background: #26262a; }}
+}}
+</style>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+<p>{place} raised an exception while it answered this request.</p>
+<pre>{details}</pre>
+</main>
+</body>
+</html>
+"""
+
+
+def error_text(error: BaseException) -> str:
+    """The traceback through the user's code, or the last line when none of it was involved."""
+    return user_traceback(error, chain=True) or "".join(traceback.format_exception_only(type(error), error))
+
+
+def error_page(worker_name: str, error: BaseException) -> str:
+    title = f"{type(error).__name__}: {error}"
+    return _PAGE.format(
+        title=html.escape(title),
+        place=html.escape(f"The Worker {worker_name!r}"),
+        details=html.escape(error_text(error)),
+    )

@@ -1,0 +1,152 @@
+"""One load of a Python Worker's code: its module, its classes, and how the engine runs them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import weakref
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import CoroutineType, ModuleType
+from typing import Any
+
+from bindings.entrypoints import ExecutionContext, WorkflowEntrypoint
+from bindings.ports import RunEvent, Runner, StepPort
+from bindings.runtime import Runtime, enter_runtime
+from bindings.step import step_of
+from bindings.tracebacks import user_traceback
+from bindings.values import UNDEFINED_TEXT, Encoded, JsDict, decode, encode, ms_datetime
+from emulator.config.model import WorkerConfig
+from emulator.config.problems import class_not_exported, not_a_workflow
+from emulator.worker.host import WorkerLoadError
+from emulator.worker.importer import ProjectFinder
+from emulator.worker.output import Emit, enter_output
+
+
+class PythonGeneration:
+    """Code that was loaded. It is kept by whatever runs it, and its modules go when nothing does."""
+
+    def __init__(self, config: WorkerConfig, runtime: Runtime, emit: Emit) -> None:
+        finder = ProjectFinder.installed()
+        self.config = config
+        self.runtime = runtime
+        self._emit = emit
+        self._space = finder.open(config.main, config.folder)
+        weakref.finalize(self, finder.close, self._space)
+        self.module: ModuleType = ModuleType("not loaded")
+
+    def load(self) -> None:
+        """Runs the entry module and checks the classes. Raises `WorkerLoadError`; then nothing of it stays.
+
+        To be called in a context of its own: it makes the Worker's runtime the current one.
+        """
+        self.enter()
+        try:
+            self.module = self._space.load_main()
+        except (Exception, SystemExit) as error:
+            raise WorkerLoadError(_import_problem(self.config, error)) from error
+        check_classes(self.config, self.module)
+        ProjectFinder.installed().serve_libraries(self._space)
+
+    def enter(self) -> None:
+        """What runs in this task from here on is this generation's user code."""
+        enter_runtime(self.runtime)
+        enter_output(self._emit)
+
+    def sources(self) -> dict[str, str]:
+        """The digests of the files that were loaded so far, by their paths."""
+        return self._space.sources
+
+    def runners(self) -> dict[str, Runner]:
+        """How the engine runs each Workflow class, by its name."""
+        return {name: self.runner(name) for name in own_classes(self.config)}
+
+    def runner(self, class_name: str) -> Runner:
+        kind: Callable[..., Any] = getattr(self.module, class_name)
+        implicit = self.config.compat.python_workflows_implicit_dependencies
+
+        async def run(event: RunEvent, port: StepPort) -> Encoded:
+            self.enter()
+            workflow = kind(ExecutionContext(), self.runtime.env)
+            result = workflow.run(js_event(event), step_of(port, implicit=implicit))
+            if type(result) is CoroutineType:
+                result = await result
+            return UNDEFINED_TEXT if result is None else encode(result)
+
+        return run
+
+
+def js_event(event: RunEvent) -> JsDict:
+    """The `event` argument of run()."""
+    made = JsDict(
+        payload=decode(event.payload),
+        timestamp=ms_datetime(event.timestamp_at),
+        instanceId=event.instance_id,
+        workflowName=event.workflow_name,
+    )
+    if event.schedule is not None:
+        made["schedule"] = JsDict(cron=event.schedule.cron, scheduledTime=event.schedule.scheduled_at)
+    return made
+
+
+def own_classes(config: WorkerConfig) -> list[str]:
+    """The classes of the Workflows that this Worker itself defines."""
+    return list(dict.fromkeys(w.class_name for w in config.workflows if w.script_name is None))
+
+
+def check_classes(config: WorkerConfig, module: ModuleType) -> None:
+    """Raises `WorkerLoadError` for a configured class that the entry module does not have, or that is none."""
+    main = os.path.relpath(config.main, config.folder)
+    for name in own_classes(config):
+        found = getattr(module, name, None)
+        if found is None:
+            raise WorkerLoadError(str(class_not_exported(name, main, _classes(module))))
+        if not isinstance(found, type) or not issubclass(found, WorkflowEntrypoint):
+            raise WorkerLoadError(str(not_a_workflow(name, main)))
+
+
+def _classes(module: ModuleType) -> list[str]:
+    return [name for name, value in vars(module).items() if _is_own_workflow(value)]
+
+
+def _is_own_workflow(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, WorkflowEntrypoint) and value is not WorkflowEntrypoint
+
+
+def _import_problem(config: WorkerConfig, error: BaseException) -> str:
+    main = os.path.relpath(config.main, config.folder)
+    if isinstance(error, FileNotFoundError) or not config.main.exists():
+        return f"{main} does not exist: `main` in the configuration must name the Worker's entry file."
+    if isinstance(error, SyntaxError):
+        problem = f"{main} cannot be loaded: there is a syntax error in it or in a module that it imports."
+    elif isinstance(error, ModuleNotFoundError):
+        problem = (
+            f"{main} cannot be loaded: it imports {error.name}, which is neither in the project nor installed. "
+            "Install it into the environment that runs stepwell."
+        )
+    else:
+        problem = f"{main} cannot be loaded: it raised {type(error).__name__} when it was imported."
+    details = user_traceback(error, chain=True) or _without_frames(error)
+    return f"{problem}\n\n{details.rstrip()}"
+
+
+def _without_frames(error: BaseException) -> str:
+    import traceback
+
+    return "".join(traceback.format_exception_only(type(error), error))
+
+
+def version_id(config: WorkerConfig, variables: Mapping[str, object], sources: Mapping[str, str]) -> str:
+    """New whenever the loaded files, the configuration or the variables changed; the same for the same."""
+    files = sorted((_relative(path, config.folder), digest) for path, digest in sources.items())
+    told = [config.name, config.compatibility_date, config.raw, dict(variables), files]
+    text = json.dumps(told, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _relative(path: str, folder: Path) -> str:
+    try:
+        return os.path.relpath(path, folder)
+    except ValueError:  # another drive, on Windows
+        return path
