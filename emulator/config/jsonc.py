@@ -14,8 +14,9 @@ from typing import Final, NoReturn
 _STRING: Final = r'"(?:[^"\\\n]|\\.)*+"?'
 _COMMENT: Final = re.compile(_STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA: Final = re.compile(_STRING + r"|,(?=[ \t\r\n]*[}\]])")
-_BRACKET: Final = re.compile(_STRING + r"|[][{}]")
-_CONSTANT: Final = re.compile(_STRING + r"|-?Infinity|NaN")
+# These two are only needed for error messages, so they are not compiled at start.
+_BRACKET: Final = _STRING + r"|[][{}]"
+_CONSTANT: Final = _STRING + r"|-?Infinity|NaN"
 
 # The parser's words -> the name wrangler gives the error, and ours for it.
 _ERRORS: Final = {
@@ -51,7 +52,7 @@ def parse(text: str) -> object:
     except RecursionError:
         raise JsoncError("ValueExpected", "lists and objects are nested too deeply", 0) from None
     except _ConstantError as error:
-        offset = next(m.start() for m in _CONSTANT.finditer(plain) if m[0] == error.name)
+        offset = next(m.start() for m in re.finditer(_CONSTANT, plain) if m[0] == error.name)
         raise JsoncError("InvalidSymbol", f"{error.name} is no JSON", offset) from None
     except ValueError:  # the interpreter's own limit on the digits of an integer
         raise JsoncError("ValueExpected", "a number has too many digits", 0) from None
@@ -101,7 +102,7 @@ def _as_jsonc(error: json.JSONDecodeError) -> JsoncError:
 
 def _unclosed(text: str) -> tuple[str, str]:
     opened: list[str] = []
-    for token in _BRACKET.findall(text):
+    for token in re.findall(_BRACKET, text):
         if token in ("{", "["):
             opened.append(token)
         elif token in ("}", "]") and opened:

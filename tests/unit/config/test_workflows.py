@@ -305,9 +305,9 @@ class TestExports:
 
     def test_a_foreign_entry_may_not_have_the_name_of_an_export(self, errors: Texts) -> None:
         assert errors(workflows=[entry(script_name="x")], exports={"Orders": workflow_export()}) == [
-            '"workflows[0]" binds the Workflow "orders" of the Worker "x", but "exports.Orders" declares it in this '
-            'Worker. Workflow names are unique per account, so remove "script_name" from the binding or give the '
-            "export a different name."
+            '"workflows[0]" binds the Workflow "orders" of the Worker "x", but "exports.Orders" declares it in '
+            'this Worker. Workflow names are unique per account, so remove "script_name" from the binding or give '
+            "the export a different name."
         ]
 
     def test_two_exports_of_one_name_are_refused(self, errors: Texts) -> None:
