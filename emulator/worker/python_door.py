@@ -79,9 +79,9 @@ class PythonDoor:
             await self._on_engine(_close(chunks, response))
 
     async def _on_engine(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs `work` on the engine's loop. What was begun there goes on when the client goes away."""
+        """Runs `work` on the engine's loop, in a task of its own: user code changes its context."""
         if asyncio.get_running_loop() is self._host.loop:
-            return await work
+            return await asyncio.create_task(work)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._host.loop))
 
     # -- WebSockets
