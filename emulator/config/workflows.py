@@ -99,7 +99,7 @@ def _check_schedules(value: Entry, field: str, kind: str, problems: Problems) ->
 
 def check_crons(crons: Iterable[str], subject: str, problems: Problems) -> None:
     """wrangler leaves the expressions to the deployment, which refuses bad ones; here that is the start."""
-    from emulator.config.crons import InvalidCron, check_cron
+    from emulator.crons import InvalidCron, check_cron
 
     for cron in crons:
         try:

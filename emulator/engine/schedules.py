@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 from bindings import values
 from bindings.errors import WorkflowError
 from bindings.ports import Schedule
+from emulator.crons import plain_cron
 from emulator.engine.core import Core
 from emulator.engine.creation import Creation
 from emulator.engine.definitions import WorkflowState
@@ -22,11 +23,13 @@ _log = logging.getLogger("stepwell.engine")
 
 
 def next_firing(cron: str, after: int) -> int:
-    """The first time above `after` that a five-field expression names, in UTC. Raises cronsim's `CronSimError`."""
+    """The first time above `after` that a five-field expression names, in UTC.
+
+    Raises `InvalidCron` or cronsim's `CronSimError` for a text that is none.
+    """
     from cronsim import CronSim  # only projects with schedules pay for it
 
-    start = datetime.fromtimestamp(after // 1000, UTC) + timedelta(seconds=1)
-    firing = next(CronSim(cron, start - timedelta(seconds=1)))
+    firing = next(CronSim(plain_cron(cron), datetime.fromtimestamp(after // 1000, UTC)))
     return values.datetime_ms(firing)
 
 
