@@ -1,0 +1,96 @@
+"""The tables of the documentation that say what a table in the code says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from bindings.durations import describe_ms
+from emulator.config.setting_table import TABLE as SETTINGS
+from emulator.config.setting_table import Setting
+from emulator.limits import GIB, MIB, LimitRow
+from emulator.limits import TABLE as LIMITS
+
+ROOT: Final = Path(__file__).parents[2]
+
+
+def limits_table() -> str:
+    rows = [
+        (f"`{row.name}`", row.sentence, *(_figure(row, value) for value in (row.paid, row.free, row.off)))
+        for row in LIMITS
+    ]
+    return _table(("limit", "what", "`paid`", "`free`", "`off`"), rows)
+
+
+def _figure(row: LimitRow, value: int | str | None) -> str:
+    if value is None:
+        return "no limit"
+    if isinstance(value, str):
+        return value
+    match row.unit:
+        case "ms":
+            return describe_ms(value)
+        case "bytes":
+            return f"{value // GIB} GiB" if value >= GIB else f"{value // MIB} MiB"
+        case "chars":
+            return f"{value:,} characters"
+        case _:
+            return f"{value:,}"
+
+
+def settings_table() -> str:
+    rows = [_setting_row(setting) for setting in SETTINGS if not setting.name.startswith("compat.")]
+    return _table(("setting", "option", "default", "what"), rows)
+
+
+def _setting_row(setting: Setting) -> tuple[str, ...]:
+    no = "/" + setting.flag.replace("--", "--no-", 1) if setting.kind == "switch" else ""
+    return f"`{setting.name}`", f"`{setting.flag}{no}`", _default(setting), setting.help
+
+
+def switches_table() -> str:
+    switches = [setting for setting in SETTINGS if setting.name.startswith("compat.")]
+    rows = [
+        (f"`{setting.name.removeprefix('compat.')}`", _default(setting), _values(setting), setting.help)
+        for setting in switches
+    ]
+    return _table(("switch", "default", "values", "what"), rows)
+
+
+def _values(setting: Setting) -> str:
+    match setting.kind:
+        case "switch":
+            return "on, off"
+        case "choice":
+            return ", ".join(setting.choices)
+        case _:
+            return setting.kind
+
+
+def _default(setting: Setting) -> str:
+    if isinstance(setting.default, bool):
+        return "on" if setting.default else "off"
+    return "" if setting.default in (None, {}) else f"{setting.default}"
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [heads, tuple("---" for _ in heads), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+#: Each table by the name of its place, `<!-- table: NAME -->`, and the page that has it.
+TABLES: Final[Mapping[str, tuple[Path, Callable[[], str]]]] = {
+    "limits": (ROOT / "docs" / "compatibility.md", limits_table),
+    "switches": (ROOT / "docs" / "compatibility.md", switches_table),
+    "settings": (ROOT / "docs" / "settings.md", settings_table),
+}
+
+
+def filled(page: str, name: str, table: str) -> str:
+    """The text of a page with the table in its place. Raises `LookupError` when the page has no such place."""
+    place = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+    if place.search(page) is None:
+        raise LookupError(f"no <!-- table: {name} --> ... <!-- end --> in the page")
+    return place.sub(lambda match: f"{match[1]}{table}\n{match[2]}", page)

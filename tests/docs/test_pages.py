@@ -1,0 +1,61 @@
+"""The documentation as text: its links, its tables, its lists."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from emulator.cli import main
+from tests.docs.markdown import ROOT, blocks, first_cells, links, pages
+from tests.docs.tables import TABLES, filled
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    missing = [target for target in links(page.read_text(encoding="utf-8")) if not (page.parent / target).exists()]
+
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_says_what_the_code_says(name: str) -> None:
+    path, table = TABLES[name]
+    page = path.read_text(encoding="utf-8")
+
+    assert page == filled(page, name, table()), "run: python -m tests.docs --write"
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    linked = set(links(README))
+
+    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= linked
+
+
+def test_the_readme_gives_a_reason_for_every_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[<>=]", dependency)[0] for dependency in project["dependencies"]}
+
+    explained = {name.strip() for cell in first_cells(README, "What it is built on") for name in cell.split(",")}
+
+    assert explained == declared
+
+
+def test_the_readme_lists_the_commands() -> None:
+    assert isinstance(main, click.Group)
+    listed = {cell.split()[1].strip("`") for cell in first_cells(README, "Commands")}
+
+    assert listed == set(main.list_commands(click.Context(main)))
+
+
+def test_ci_runs_the_readme_s_second_command() -> None:
+    _, tests = [block.text for block in blocks(README) if block.language == "sh"]
+
+    assert README.count("pytest") == 1, ".ci/run takes the first line with pytest"
+    assert tests.startswith("python3 -m venv .venv && ")
+    assert "grep -m1 -E 'pytest' README.md" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
