@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-import secrets
+import os
 from collections.abc import AsyncIterator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from bindings.forms import Blob, FormData, JsBytes, multipart, parse_form
 from bindings.headers import Headers
+from bindings.shapes import JsBytes
 from bindings.streams import ReadableStream
+
+if TYPE_CHECKING:  # most Workers have nothing to do with forms, so they are imported where they are needed
+    from bindings.forms import Blob, FormData
 
 Bytes: TypeAlias = bytes
 
@@ -45,10 +48,14 @@ class Body:
 
     async def form_data(self) -> FormData:
         """Raises `TypeError` when the content type is no form's."""
+        from bindings.forms import parse_form
+
         self._raise_if_used()
         return parse_form(await self._read(), self.headers.get("content-type", ""))
 
     async def blob(self) -> Blob:
+        from bindings.forms import Blob
+
         return Blob(await self._read(), self.headers.get("content-type", ""))
 
     def whole_body(self) -> Bytes | None:
@@ -104,8 +111,14 @@ def _body_and_type(body: Any) -> tuple[Bytes | ReadableStream | None, str]:
         return body.encode("utf-8", "surrogatepass"), "text/plain;charset=UTF-8"
     if isinstance(body, bytes):
         return bytes(body), ""
+    return _form_and_type(body)
+
+
+def _form_and_type(body: Any) -> tuple[Bytes, str]:
+    from bindings.forms import Blob, FormData, multipart
+
     if isinstance(body, FormData):
-        boundary = f"----formdata-{secrets.token_hex(12)}"
+        boundary = f"----formdata-{os.urandom(12).hex()}"
         return multipart(body, boundary), f"multipart/form-data; boundary={boundary}"
     if isinstance(body, Blob):
         return body._data, body.content_type

@@ -8,31 +8,9 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
 from bindings.runtime import current_runtime
+from bindings.shapes import JsBytes
 
 Bytes: TypeAlias = bytes
-
-
-class JsBytes(bytes):
-    """Bytes with what Pyodide's proxies of ArrayBuffer and Uint8Array offer."""
-
-    def to_bytes(self) -> Bytes:
-        return bytes(self)
-
-    tobytes = to_bytes
-
-    def to_py(self, **_: object) -> memoryview:
-        return memoryview(self)
-
-    to_memoryview = to_py
-
-    def to_string(self, encoding: str = "utf-8") -> str:
-        return self.decode(encoding)
-
-    @property
-    def byteLength(self) -> int:
-        return len(self)
-
-    length = byteLength
 
 
 class BlobEnding(StrEnum):

@@ -6,16 +6,12 @@ import functools
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from bindings.forms import Blob as Blob
-from bindings.forms import BlobEnding as BlobEnding
-from bindings.forms import File as File
-from bindings.forms import FormData as FormData
-from bindings.forms import JsBytes as JsBytes
 from bindings.headers import Headers as Headers
 from bindings.headers import JsHeaders as JsHeaders
 from bindings.messages import FetchResponse as FetchResponse
 from bindings.messages import Request as Request
 from bindings.messages import Response as Response
+from bindings.shapes import JsBytes as JsBytes
 from bindings.streams import ReadableStream as ReadableStream
 
 if TYPE_CHECKING:

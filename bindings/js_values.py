@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from bindings.errors import ErrorInfo, JsException
-from bindings.forms import JsBytes
 from bindings.runtime import current_runtime
+from bindings.shapes import JsBytes
 from bindings.times import datetime_ms, iso, ms_datetime
 from bindings.values import JsDict, JsMap, decode, encode
 

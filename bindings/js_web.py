@@ -12,11 +12,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NoReturn, TypeVar
 
 from bindings.errors import ErrorInfo, JsException
-from bindings.forms import JsBytes
-from bindings.http import Blob, FetchResponse, File, FormData, JsHeaders, Request, fetch
+from bindings.forms import Blob, File, FormData
+from bindings.http import FetchResponse, JsHeaders, Request, fetch
 from bindings.http import Response as _Response
 from bindings.js_values import from_json
 from bindings.runtime import current_runtime
+from bindings.shapes import JsBytes
 
 T = TypeVar("T")
 

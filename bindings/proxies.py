@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
-from bindings.forms import JsBytes
 from bindings.js_values import JsArray
 from bindings.runtime import current_runtime
+from bindings.shapes import JsBytes
 from bindings.values import JsDict, JsMap, JsNull
 
 T = TypeVar("T")

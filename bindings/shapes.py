@@ -56,6 +56,29 @@ class JsMap(dict[Value, Value]):
         return self
 
 
+class JsBytes(bytes):
+    """Bytes with what Pyodide's proxies of ArrayBuffer and Uint8Array offer."""
+
+    def to_bytes(self) -> bytes:
+        return bytes(self)
+
+    tobytes = to_bytes
+
+    def to_py(self, **_: object) -> memoryview:
+        return memoryview(self)
+
+    to_memoryview = to_py
+
+    def to_string(self, encoding: str = "utf-8") -> str:
+        return self.decode(encoding)
+
+    @property
+    def byteLength(self) -> int:
+        return len(self)
+
+    length = byteLength
+
+
 class JsNull:
     """JavaScript's null, where Python's None would be undefined. There is one: `jsnull`."""
 

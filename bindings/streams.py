@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any, TypeAlias
 
-from bindings.forms import JsBytes
+from bindings.shapes import JsBytes
 from bindings.values import JsDict
 
 Bytes: TypeAlias = bytes

@@ -35,6 +35,11 @@ def user_traceback(error: BaseException, *, chain: bool = False) -> str | None:
     return _MARKED_CLASS.sub(r"\1\2", text)
 
 
+def error_text(error: BaseException) -> str:
+    """The traceback through the user's code with its causes; the last line alone when none of it was involved."""
+    return user_traceback(error, chain=True) or "".join(traceback.format_exception_only(type(error), error))
+
+
 def _keep_user_frames(shown: traceback.TracebackException) -> bool:
     """Takes our frames out, also of the causes; whether any frame is left in the error's own stack."""
     frames = [frame for frame in shown.stack if not is_ours(frame.filename)]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bindings.errors import ErrorInfo, JsException
-from bindings.forms import JsBytes
 from bindings.runtime import current_runtime
+from bindings.shapes import JsBytes
 from bindings.values import JsDict
 
 OPEN, CLOSED = 1, 3

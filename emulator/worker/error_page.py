@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import html
-import traceback
 
-from bindings.tracebacks import user_traceback
+from bindings.tracebacks import error_text
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -32,11 +31,6 @@ pre {{ background: #f4f4f6; padding: 1rem; overflow-x: auto; font-size: 0.875rem
 </body>
 </html>
 """
-
-
-def error_text(error: BaseException) -> str:
-    """The traceback through the user's code, or the last line when none of it was involved."""
-    return user_traceback(error, chain=True) or "".join(traceback.format_exception_only(type(error), error))
 
 
 def error_page(worker_name: str, error: BaseException) -> str:

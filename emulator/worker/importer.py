@@ -24,16 +24,14 @@ from __future__ import annotations
 
 import builtins
 import importlib
-import importlib.machinery
 import importlib.util
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 from bindings.generations import is_private, private_module, public_module
 from emulator.worker.library_finder import LibraryFinder
@@ -48,17 +46,6 @@ _OURS_UNLESS_IN_PROJECT: Final = {"asgi": "bindings.modules.workers.asgi"}
 _VENDORED: Final = "python_modules"
 
 _plain_import = builtins.__import__
-
-
-class _Import(Protocol):
-    def __call__(
-        self,
-        name: str,
-        globals: Mapping[str, object] | None = None,
-        locals: Mapping[str, object] | None = None,
-        fromlist: Sequence[str] | None = (),
-        level: int = 0,
-    ) -> ModuleType: ...
 
 
 class ModuleSpace:
@@ -236,13 +223,13 @@ class _UserImportlib(ModuleType):
         return getattr(importlib, name)
 
 
-@dataclass
 class ProjectFinder:
     """The entry of `sys.meta_path` that finds private names; one for the process, whatever runs in it."""
 
-    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    _spaces: dict[str, ModuleSpace] = field(default_factory=dict)
-    _libraries: LibraryFinder = field(default_factory=LibraryFinder)
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._spaces: dict[str, ModuleSpace] = {}
+        self._libraries = LibraryFinder()
 
     @staticmethod
     def installed() -> ProjectFinder:

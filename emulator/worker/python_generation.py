@@ -15,7 +15,7 @@ from bindings.entrypoints import ExecutionContext, WorkflowEntrypoint
 from bindings.ports import RunEvent, Runner, StepPort
 from bindings.runtime import Runtime, enter_runtime
 from bindings.step import step_of
-from bindings.tracebacks import user_traceback
+from bindings.tracebacks import error_text
 from bindings.values import UNDEFINED_TEXT, Encoded, JsDict, decode, encode, ms_datetime
 from emulator.config.model import WorkerConfig
 from emulator.config.problems import class_not_exported, not_a_workflow
@@ -127,14 +127,7 @@ def _import_problem(config: WorkerConfig, error: BaseException) -> str:
         )
     else:
         problem = f"{main} cannot be loaded: it raised {type(error).__name__} when it was imported."
-    details = user_traceback(error, chain=True) or _without_frames(error)
-    return f"{problem}\n\n{details.rstrip()}"
-
-
-def _without_frames(error: BaseException) -> str:
-    import traceback
-
-    return "".join(traceback.format_exception_only(type(error), error))
+    return f"{problem}\n\n{error_text(error).rstrip()}"
 
 
 def version_id(config: WorkerConfig, variables: Mapping[str, object], sources: Mapping[str, str]) -> str:

@@ -16,10 +16,10 @@ from bindings.messages import FetchResponse, Request, Response
 from bindings.ports import WorkflowPort
 from bindings.queues import Message, MessageBatch
 from bindings.runtime import Runtime
+from bindings.tracebacks import error_text
 from emulator.config.model import WorkerConfig
 from emulator.worker.console import ConsoleLine, log_line
 from emulator.worker.environment import OtherBinding, build_env, no_other_bindings
-from emulator.worker.error_page import error_page, error_text
 from emulator.worker.host import AsgiApp, Generation, Language, WorkerLoadError
 from emulator.worker.output import Emit, routed_output
 from emulator.worker.python_generation import PythonGeneration, version_id
@@ -120,10 +120,14 @@ class PythonHost:
             return Response(f"{error}\n", 500)
         except Exception as error:  # noqa: BLE001 - whatever user code raised is shown and logged
             self._report(error, "fetch")
-            if wants_page:
-                page = error_page(self.name, error)
-                return Response(page, 500, headers={"content-type": "text/html;charset=utf-8"})
+            return self._error_answer(error, as_page=wants_page)
+
+    def _error_answer(self, error: Exception, *, as_page: bool) -> Response:
+        from emulator.worker.error_page import error_page
+
+        if not as_page:
             return Response(error_text(error), 500)
+        return Response(error_page(self.name, error), 500, headers={"content-type": "text/html;charset=utf-8"})
 
     async def scheduled(self, cron: str, scheduled_at: int) -> None:
         """See `WorkerHost.scheduled`. Raises `NoHandler` when the Worker has none."""

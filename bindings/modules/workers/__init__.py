@@ -16,15 +16,15 @@ from bindings.entrypoints import handler as handler
 from bindings.runtime import current_runtime
 
 _LAZY: Final = {
-    "Blob": "bindings.http",
-    "BlobEnding": "bindings.http",
+    "Blob": "bindings.forms",
+    "BlobEnding": "bindings.forms",
     "BlobValue": "bindings.modules.workers.types",
     "Body": "bindings.modules.workers.types",
     "Context": "bindings.modules.workers.types",
     "FetchKwargs": "bindings.modules.workers.types",
     "FetchResponse": "bindings.http",
-    "File": "bindings.http",
-    "FormData": "bindings.http",
+    "File": "bindings.forms",
+    "FormData": "bindings.forms",
     "FormDataValue": "bindings.modules.workers.types",
     "Headers": "bindings.http",
     "JSBody": "bindings.modules.workers.types",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeAlias, TypedDict
 
 from bindings.entrypoints import ExecutionContext
-from bindings.http import Blob, FormData, ReadableStream
+from bindings.forms import Blob, FormData
 from bindings.http import Headers as Headers
+from bindings.http import ReadableStream
 
 JSBody: TypeAlias = "Blob | ReadableStream | bytes"
 Body: TypeAlias = "str | bytes | FormData | JSBody | None"
