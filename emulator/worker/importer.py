@@ -24,10 +24,10 @@ from __future__ import annotations
 
 import builtins
 import importlib
-import importlib.util
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -151,12 +151,15 @@ def _vendored_folders(main: Path, project: Path) -> Iterator[Path]:
 def _is_installed(head: str) -> bool:
     if head in sys.modules:
         return not is_private(getattr(sys.modules[head], "__name__", ""))
-    try:
-        spec = importlib.util.find_spec(head)
-    except (ImportError, ValueError):
-        return False
-    # Not what the project's own modules make findable for libraries, and no mere folder.
-    return spec is not None and spec.loader is not None and not LibraryFinder.made(spec)
+    spec = next(filter(None, (finder.find_spec(head, None) for finder in _other_finders())), None)
+    return spec is not None and spec.loader is not None  # no mere folder
+
+
+def _other_finders() -> Iterator[MetaPathFinder]:
+    """The finders of `sys.meta_path` but ours: the last of them asks this very question."""
+    for finder in sys.meta_path:
+        if not isinstance(finder, ProjectFinder | LibraryFinder):
+            yield cast("MetaPathFinder", finder)
 
 
 def _import_ours(name: str, target: str, fromlist: Sequence[str] | None) -> ModuleType:

@@ -65,7 +65,3 @@ class LibraryFinder:
 
     def _ours(self, fullname: str) -> ModuleType | None:
         return importlib.import_module(f"bindings.modules.{fullname}")
-
-    @staticmethod
-    def made(spec: ModuleSpec) -> bool:
-        return isinstance(spec.loader, _Alias)
