@@ -121,7 +121,7 @@ class World:
             self.define(flow, **definition)
         await self.engine.start()
 
-    async def restart(self) -> None:
+    async def restart(self, *, until_idle: bool = True) -> None:
         """Kills the engine and starts another on what it had committed."""
         self.engine.crash()
         if self.path != ":memory:":
@@ -130,28 +130,45 @@ class World:
         for given in self._definitions.values():
             self.engine.define(*given)
         await self.engine.start()
-        await self.engine.idle()
+        if until_idle:
+            await self.idle()
 
     # -- doing
     @property
     def flow(self) -> Binding:
         return self.engine.workflow("flow")
 
-    async def create(self, instance_id: str = "one", params: object = None, **options: Any) -> str:
+    async def create(self, instance_id: str = "one", params: object = None, **options: Any) -> None:
         """Creates an instance, which goes as far as it can without time or a call."""
+        await self.begin(instance_id, params, **options)
+        await self.idle()
+
+    async def begin(self, instance_id: str = "one", params: object = None, **options: Any) -> None:
+        """Creates an instance, and lets it go on for some turns: to where a callback of it stays."""
         given = {"id": instance_id, **options}
         if params is not None:
             given["params"] = encode(params)
         await self.flow.create(given)
-        await self.engine.idle()
-        return instance_id
+        await turns(20)
 
     async def send(self, kind: str, payload: object = None, instance_id: str = "one") -> None:
         await self.flow.send_event(instance_id, {"type": kind, "payload": encode(payload)})
-        await self.engine.idle()
+        await self.idle()
+
+    async def idle(self) -> None:
+        """Until nothing goes on by itself; what goes on for ever fails the test."""
+        async with asyncio.timeout(5):
+            await self.engine.idle()
 
     async def advance(self, ms: int) -> None:
-        await self.engine.advance(ms)
+        async with asyncio.timeout(10):
+            await self.engine.advance(ms)
+
+    async def pass_time(self, ms: int) -> None:
+        """Moves the clock while callbacks are on their way, whom `advance` would wait for."""
+        await turns(20)
+        self.clock.move_to(self.clock.now() + ms)
+        await turns(20)
 
     def note(self, entry: Any) -> None:
         self.journal.append(entry)

@@ -51,6 +51,16 @@ class Commits:
             turn.set_result(None)
         self._published()
 
+    def discard(self) -> None:
+        """Loses what is not committed, as a killed process does (for crashes in tests)."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn.abandon()
+        self._store.rollback()
+
     def now(self) -> None:
         """Commits at once, together with what else the turn has written."""
         if self._handle is not None:
@@ -84,3 +94,7 @@ class _Turn(asyncio.Future[None]):
 
     def cancel(self, msg: object = None) -> bool:
         return False
+
+    def abandon(self) -> None:
+        """There will be no commit: whoever waits is cancelled."""
+        super().cancel()

@@ -96,6 +96,10 @@ class Engine:
         """The port of a Workflow. Raises `KeyError` when none of this name is defined."""
         return Binding(self._core, self._workflows[name], self.creation, self.commands, trigger)
 
+    def find_workflow(self, name: str) -> Binding | None:
+        """The port of a Workflow, or None when none of this name is defined."""
+        return self.workflow(name) if name in self._workflows else None
+
     def workflows(self) -> list[WorkflowState]:
         return list(self._workflows.values())
 
@@ -131,6 +135,7 @@ class Engine:
         self._expiry.cancel()
         self._passes.stop()
         self._core.callbacks.stop()
+        self._core.commits.discard()
 
     @property
     def introspection(self) -> Introspection:
@@ -149,6 +154,7 @@ class Engine:
             core.slots.total <= core.parked
             and not len(core.settling)
             and not self._passes.starting
+            and not self._passes.alarm.is_due
             and not self.store.dirty
         )
 

@@ -31,6 +31,11 @@ class Alarm:
     def at(self) -> int | None:
         return self._at
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it rings in the next turns, with no time passing."""
+        return self._at is not None and self._at <= self._clock.now()
+
     def by(self, at: int | None) -> None:
         """Makes sure that the alarm rings no later than `at`."""
         if at is None or (self._at is not None and self._at <= at):

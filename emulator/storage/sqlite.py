@@ -77,6 +77,12 @@ class SqliteStore(SqliteReader):
             self._cursor.execute("COMMIT")
             self._dirty = False
 
+    def rollback(self) -> None:
+        if self._dirty:
+            self._cursor.execute("ROLLBACK")
+            self._dirty = False
+            self._config_keys.clear()
+
     def close(self) -> None:
         self.commit()
         super().close()

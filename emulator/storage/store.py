@@ -119,6 +119,10 @@ class Store(StoreReader, Protocol):
 
     def commit(self) -> None: ...
 
+    def rollback(self) -> None:
+        """Forgets what was written since the last commit."""
+        ...
+
     # -- settings, Workflows, versions
     def setting(self, name: str) -> str | None: ...
 

@@ -460,11 +460,8 @@ async def test_a_delay_function_has_five_seconds(world, caught) -> None:
         return await caught(step.do("d", failing(world), retries(3, delay)))
 
     await world.start(flow)
-    await world.flow.create({"id": "one"})
-    for _ in range(20):
-        await asyncio.sleep(0)
-    world.clock.move_to(world.clock.now() + 5_000)
-    await world.engine.idle()
+    await world.begin()
+    await world.pass_time(5_000)
 
     assert await world.output() == [
         "NonRetryableDelayError",
