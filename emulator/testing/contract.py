@@ -1,7 +1,8 @@
-"""The contract runner: drives the scripted Worker of any engine and says where it differs from Cloudflare's.
+"""`stepwell contract`: its options. The command line loads this module only when the command is used.
 
-`run_contract` is what `stepwell contract` calls. The parts, each alone usable and tested:
+The runner's parts, each alone usable and tested:
 
+    contract_runner     the whole: options in, exit code out
     contract_cases      reads and chooses cases          contract_compare   what counts as a difference
     contract_names      $id, $now, ...                   contract_report    verdicts, the report for machines
     contract_drive      one case, over its endpoints     contract_view      the report for people
@@ -10,119 +11,95 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any
 
+import click
 from rich.console import Console
 
-from emulator.clock import Clock, SystemClock, monotonic_ns
-from emulator.testing.contract_cases import Case, CasesError, Recording, Selection, default_suite, load_cases
+from emulator.testing.contract_cases import Recording, Selection
 from emulator.testing.contract_compare import Rules
-from emulator.testing.contract_processes import TargetError
-from emulator.testing.contract_report import Report, report_on
-from emulator.testing.contract_run import Outcome, Wanted, run_over_http
-from emulator.testing.contract_targets import STARTED_TARGETS, started
-from emulator.testing.contract_view import progress_bar, show_report
+from emulator.testing.contract_runner import ContractOptions, for_language, run_contract
+from emulator.testing.contract_targets import STARTED_TARGETS
 
-Language: TypeAlias = Literal["python", "javascript"]
+_HELP = """Compares an engine with what Cloudflare's own engines did.
 
-#: How a Worker in Python is compared: one null, error classes instead of folded names.
-PYTHON_RULES = Rules(lenient_null=True, fold_names=True, no_moods=True)
-PYTHON_SKIPS = frozenset({"js"})
+Runs the contract suite: small Workflow programs whose results were recorded. TARGET is the base URL of a server
+that runs the suite's scripted Worker, or what is to be started with it: python or javascript (our engine),
+wrangler or workerd (Cloudflare's, from node_modules or PATH).
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class ContractOptions:
-    """What `stepwell contract` was asked to do.
-
-    `target` is a base URL or a name of `STARTED_TARGETS`. The other deployments' URLs go with a base URL; cases
-    that need one that is not given are skipped.
-    """
-
-    target: str = "python"
-    preserve_url: str | None = None
-    replace_url: str | None = None
-    clock_url: str | None = None
-    cases: tuple[Path, ...] = ()
-    selection: Selection = field(default_factory=Selection)
-    rules: Rules = field(default_factory=Rules)
-    recording: Recording = "workerd"
-    jobs: int = 8
-    json_file: Path | None = None
-
-
-def for_language(options: ContractOptions, language: Language) -> ContractOptions:
-    """The options with what the language's Workers cannot tell apart taken into account."""
-    if language == "javascript":
-        return options
-    selection = replace(options.selection, skip_tags=options.selection.skip_tags | PYTHON_SKIPS)
-    rules = replace(options.rules, lenient_null=True, fold_names=True, no_moods=True)
-    return replace(options, selection=selection, rules=rules)
-
-
-def run_contract(options: ContractOptions, console: Console) -> int:
-    """Runs the suite, shows the report, writes it if asked to; returns the exit code: 1 when anything differs."""
-    if options.target == "python":
-        options = for_language(options, "python")
-    try:
-        cases = choose_cases(options)
-        began = monotonic_ns()
-        report = asyncio.run(_run(cases, options, console))
-    except (CasesError, TargetError) as error:
-        console.print(str(error), style="red", highlight=False, markup=False)
-        return 1
-    show_report(console, report, options.target, (monotonic_ns() - began) // 1_000_000)
-    if options.json_file is not None:
-        options.json_file.write_text(json.dumps(report.to_json(), indent=1) + "\n", encoding="utf-8")
-    return 1 if report.failed() else 0
+@click.command("contract", help=_HELP)
+@click.option("--target", default="python", metavar="|".join(["URL", *STARTED_TARGETS]), show_default="python")
+@click.option("--preserve-url", metavar="URL", help="Deployment with the preserve flag (see the suite's README).")
+@click.option("--replace-url", metavar="URL", help="Deployment with the replace flag.")
+@click.option("--clock-url", metavar="URL", help="Deployment whose clock POST /clock moves.")
+@click.option(
+    "--cases",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="A folder or file of cases, instead of those that came with Stepwell. Repeatable.",
+)
+@click.option(
+    "--only", multiple=True, metavar="ID|AREA", help="Only ids that contain this, or this area. Repeatable."
+)
+@click.option("--skip-tag", multiple=True, metavar="TAG", help="Leave out cases with this tag. Repeatable.")
+@click.option("--with-doubtful", is_flag=True, help="Also cases whose recording is likely no contract.")
+@click.option(
+    "--for-python", is_flag=True, help="Compare as for a Worker in Python (the default for --target python)."
+)
+@click.option("--lenient-null", is_flag=True, help="undefined is null, and a null field is absent.")
+@click.option(
+    "--fold-names", is_flag=True, help='Name X and message m is the same as name Error and message "X: m".'
+)
+@click.option("--no-moods", is_flag=True, help="Leave workflow_running and workflow_waiting out of traces.")
+@click.option("--no-trace", is_flag=True, help="Do not compare traces.")
+@click.option("--strict-journal", is_flag=True, help="Compare how often run() ran, too.")
+@click.option(
+    "--against",
+    type=click.Choice(["workerd", "miniflare"]),
+    default="workerd",
+    show_default=True,
+    help="Whose recording to compare with.",
+)
+@click.option("--jobs", type=click.IntRange(min=1), default=8, show_default=True, help="Cases at a time.")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write a report.")
+def contract(**given: Any) -> None:
+    raise SystemExit(run_contract(contract_options(**given), Console()))
 
 
-def choose_cases(options: ContractOptions) -> list[Case]:
-    """The cases that the options name. Raises `CasesError` when they leave none."""
-    loaded = load_cases(options.cases or _default_folders(options.target))
-    chosen = [case for case in loaded if options.selection.takes(case)]
-    if not chosen:
-        raise CasesError(f"None of the {len(loaded)} cases is left by --only and --skip-tag.")
-    return chosen
-
-
-def _default_folders(target: str) -> list[Path]:
-    """The recorded cases, and for our own engine those that follow the documentation where the two part."""
-    suite = default_suite()
-    return [suite / "cases", suite / "documented"] if target in ("python", "javascript") else [suite / "cases"]
-
-
-async def _run(cases: list[Case], options: ContractOptions, console: Console) -> Report:
-    clock = SystemClock()
-    with progress_bar(console) as progress:
-        task = progress.add_task(f"starting {options.target}", total=len(cases))
-
-        def done(case: Case, outcome: Outcome) -> None:
-            progress.update(task, advance=1, description=case.area)
-
-        async with _deployments(options, clock) as urls:
-            outcomes = await run_over_http(cases, urls, clock, jobs=options.jobs, on_done=done)
-    return report_on(cases, outcomes, options.rules, options.recording)
-
-
-@asynccontextmanager
-async def _deployments(options: ContractOptions, clock: Clock) -> AsyncIterator[Mapping[Wanted, str]]:
-    if options.target in STARTED_TARGETS:
-        async with started(options.target, default_suite(), clock) as urls:
-            yield urls
-        return
-    if not options.target.startswith(("http://", "https://")):
-        names = ", ".join(STARTED_TARGETS)
-        raise TargetError(f'"{options.target}" is no target; expected a base URL (http://...) or one of {names}.')
-    given: dict[Wanted, str | None] = {
-        "default": options.target,
-        "preserve": options.preserve_url,
-        "replace": options.replace_url,
-        "clock": options.clock_url,
-    }
-    yield {name: url for name, url in given.items() if url is not None}
+def contract_options(
+    *,
+    target: str,
+    preserve_url: str | None,
+    replace_url: str | None,
+    clock_url: str | None,
+    cases: tuple[Path, ...],
+    only: tuple[str, ...],
+    skip_tag: tuple[str, ...],
+    with_doubtful: bool,
+    for_python: bool,
+    lenient_null: bool,
+    fold_names: bool,
+    no_moods: bool,
+    no_trace: bool,
+    strict_journal: bool,
+    against: Recording,
+    jobs: int,
+    json_file: Path | None,
+) -> ContractOptions:
+    """What the options of the command line, by their parameter names, ask for."""
+    options = ContractOptions(
+        target=target,
+        preserve_url=preserve_url,
+        replace_url=replace_url,
+        clock_url=clock_url,
+        cases=cases,
+        selection=Selection(only, frozenset(skip_tag), with_doubtful),
+        rules=Rules(lenient_null, fold_names, no_moods, no_trace, strict_journal),
+        recording=against,
+        jobs=jobs,
+        json_file=json_file,
+    )
+    return for_language(options, "python") if for_python else options

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from emulator.testing.contract import PYTHON_RULES
 from emulator.testing.contract_cases import Case, default_suite
 from emulator.testing.contract_report import first_lines, judge, written_at
 from emulator.testing.contract_run import Outcome
+from emulator.testing.contract_runner import PYTHON_RULES
 from tests.contract.suite import all_cases, applicable_cases, left_out
 
 MOST_LINES = 12

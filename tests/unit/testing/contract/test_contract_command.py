@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from emulator.clock import SystemClock
-from emulator.testing.contract import ContractOptions, choose_cases, for_language, run_contract
 from emulator.testing.contract_cases import CasesError, Selection
 from emulator.testing.contract_compare import Rules
 from emulator.testing.contract_processes import Command, Servers, TargetError
+from emulator.testing.contract_runner import ContractOptions, choose_cases, for_language, run_contract
 from emulator.testing.contract_targets import started
 
 

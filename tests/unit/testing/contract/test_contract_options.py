@@ -5,14 +5,14 @@ from pathlib import Path
 import click
 import pytest
 
-from emulator.testing.contract import ContractOptions
+from emulator.testing.contract import contract, contract_options
 from emulator.testing.contract_cases import Selection
-from emulator.testing.contract_command import contract_command, contract_options
 from emulator.testing.contract_compare import Rules
+from emulator.testing.contract_runner import ContractOptions
 
 
 def options(*args: str) -> ContractOptions:
-    with contract_command.make_context("contract", list(args)) as context:
+    with contract.make_context("contract", list(args)) as context:
         return contract_options(**context.params)
 
 
