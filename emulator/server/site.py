@@ -9,9 +9,10 @@ from emulator.server.parts import ServerParts
 
 def build_site(parts: ServerParts) -> Starlette:
     """The REST API, the local explorer API and the dashboard, behind the checks of security.py."""
-    from emulator.server import dashboard_routes, explorer, local, rest, security
+    from emulator.server import dashboard_routes, descriptions, explorer, local, rest, security
 
     routes = [
+        *descriptions.routes(),
         *rest.routes(parts),
         *explorer.routes(parts),
         *local.routes(parts),

@@ -1,0 +1,74 @@
+"""Every URL of the emulator's own paths, made in one place so that none is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote, unquote, urlencode
+
+#: Cloudflare's REST API.
+REST: Final = "/client/v4"
+#: The API that `wrangler workflows ... --local` talks to.
+EXPLORER: Final = "/cdn-cgi/local/explorer/api"
+#: What Cloudflare does not have: the clock, wiping, history. The name keeps it apart from all of theirs.
+LOCAL: Final = "/cdn-cgi/local/stepwell"
+CLOCK: Final = f"{LOCAL}/clock"
+WIPE: Final = f"{LOCAL}/wipe"
+OPENAPI: Final = f"{REST}/openapi.json"
+SCHEDULED: Final = ("/cdn-cgi/handler/scheduled", "/cdn-cgi/local/scheduled")
+DASHBOARD: Final = "/__dashboard"
+
+#: Any account will do; this one is ours.
+ACCOUNT: Final = "local"
+
+
+def segment(text: str) -> str:
+    """One part of a path, whatever its characters: ids of schedules hold slashes and blanks."""
+    return quote(text, safe="")
+
+
+def part(text: str) -> str:
+    """The text of a part of a path as it came; bytes that are no UTF-8 become replacement characters."""
+    return unquote(text, errors="replace")
+
+
+def with_query(path: str, query: Mapping[str, object]) -> str:
+    """A path with those parameters that are not None."""
+    given = {name: str(value) for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def workflows(account: str = ACCOUNT) -> str:
+    return f"{REST}/accounts/{segment(account)}/workflows"
+
+
+def workflow(name: str, account: str = ACCOUNT) -> str:
+    return f"{workflows(account)}/{segment(name)}"
+
+
+def versions(name: str, account: str = ACCOUNT) -> str:
+    return f"{workflow(name, account)}/versions"
+
+
+def instances(name: str, account: str = ACCOUNT) -> str:
+    return f"{workflow(name, account)}/instances"
+
+
+def instance(name: str, instance_id: str, account: str = ACCOUNT) -> str:
+    return f"{instances(name, account)}/{segment(instance_id)}"
+
+
+def status(name: str, instance_id: str, account: str = ACCOUNT) -> str:
+    return f"{instance(name, instance_id, account)}/status"
+
+
+def event(name: str, instance_id: str, event_type: str, account: str = ACCOUNT) -> str:
+    return f"{instance(name, instance_id, account)}/events/{segment(event_type)}"
+
+
+def step(name: str, instance_id: str, step_name: str, step_type: str, account: str = ACCOUNT) -> str:
+    return with_query(f"{instance(name, instance_id, account)}/step", {"name": step_name, "type": step_type})
+
+
+def history(name: str, instance_id: str) -> str:
+    return f"{LOCAL}/workflows/{segment(name)}/instances/{segment(instance_id)}/history"
