@@ -79,6 +79,10 @@ class ViewReads:
     def recent_runs(self, workflow: int, limit: int) -> list[StepBrief]:
         return [_step_brief(row) for row in self._all("recent_runs", (workflow, limit))]
 
+    def error_briefs(self, keys: Iterable[int]) -> dict[int, tuple[str, str]]:
+        rows = self._all("error_briefs", (json.dumps(list(keys)),))
+        return {key: (name or "Error", message or "") for key, name, message in rows}
+
     def known_steps(self, workflow: int | None) -> list[tuple[StepKind, str, str]]:
         return [(KIND_OF_CODE[kind], name, of) for kind, name, of in self._all("known_steps", (workflow,))]
 

@@ -38,6 +38,10 @@ class ViewReader(Protocol):
         """The steps at (instance, seq)."""
         ...
 
+    def error_briefs(self, keys: Iterable[int]) -> dict[int, tuple[str, str]]:
+        """Name and the first 300 characters of the message of their errors, by key."""
+        ...
+
     def step_window(self, key: int, from_seq: int, limit: int) -> list[StepRow]:
         """Steps from `from_seq` on, without outputs."""
         ...

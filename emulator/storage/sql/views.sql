@@ -8,8 +8,8 @@ WHERE instance IN (SELECT value FROM json_each(?)) GROUP BY instance, state;
 -- name: steps_at
 -- The steps of a JSON list of [instance, seq].
 SELECT step.instance, seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, step_config.text, error
-FROM json_each(?) AS place
-JOIN step ON step.instance = place.value ->> 0 AND step.seq = place.value ->> 1
+FROM (SELECT value ->> 0 AS place_instance, value ->> 1 AS place_seq FROM json_each(?))
+JOIN step ON step.instance = place_instance AND step.seq = place_seq
 JOIN step_config ON step_config.key = step.config;
 
 -- name: step_window
@@ -25,6 +25,11 @@ FROM step WHERE instance = ? AND seq BETWEEN ? AND ?;
 
 -- name: value_sizes
 SELECT octet_length(params), octet_length(output), octet_length(error) FROM instance WHERE key = ?;
+
+-- name: error_briefs
+-- Name and the start of the message of the errors of the instances in a JSON list of keys.
+SELECT key, error ->> 'name', substr(error ->> 'message', 1, 300) FROM instance
+WHERE key IN (SELECT value FROM json_each(?)) AND error IS NOT NULL;
 
 -- name: history_window
 -- Entries of a stretch of steps, and those of the instance itself.

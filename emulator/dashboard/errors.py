@@ -1,0 +1,100 @@
+"""Errors as pages: message, cause, and a stack whose own frames come with the source lines around them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from bindings.errors import ErrorInfo
+from emulator.dashboard.explanations import Explanation, explain
+
+#: Gives the lines of a file of the project; None for every other file.
+ReadSource: TypeAlias = Callable[[str], Sequence[str] | None]
+
+_AROUND: Final = 4
+_PYTHON: Final = re.compile(r'^\s*File "(?P<file>.+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+_JAVASCRIPT: Final = re.compile(r"^\s*at (?:(?P<function>[^()]*?) \()?(?P<file>[^()\s]+?):(?P<line>\d+)(?::\d+)?\)?$")
+_CAUSES_SHOWN: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    number: int
+    text: str
+    here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StackFrame:
+    """`own` frames are the user's; their `source` may still be empty when the file has changed or is gone."""
+
+    file: str
+    line: int
+    function: str
+    own: bool
+    code: str
+    source: tuple[SourceLine, ...]
+    editor_url: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorView:
+    name: str
+    message: str
+    frames: tuple[StackFrame, ...]
+    stack: str
+    cause: ErrorView | None
+    explanation: Explanation | None
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}: {self.message}" if self.message else self.name
+
+    @property
+    def library_frames(self) -> int:
+        return sum(not frame.own for frame in self.frames)
+
+
+def no_source(_: str) -> None:
+    """For where files cannot be read: a run from elsewhere."""
+
+
+def error_view(info: ErrorInfo, read: ReadSource = no_source, causes: int = _CAUSES_SHOWN) -> ErrorView:
+    cause = error_view(info.cause, read, causes - 1) if info.cause is not None and causes > 0 else None
+    stack = info.stack or ""
+    frames = tuple(stack_frames(stack, read))
+    return ErrorView(info.name, info.message, frames, stack, cause, explain(info.name, info.message))
+
+
+def stack_frames(stack: str, read: ReadSource) -> list[StackFrame]:
+    """The frames of a Python or a JavaScript stack, in the order in which it lists them."""
+    lines = stack.split("\n")
+    frames = []
+    for index, line in enumerate(lines):
+        match = _PYTHON.match(line) or _JAVASCRIPT.match(line)
+        if match is None:
+            continue
+        following = lines[index + 1].strip() if match.re is _PYTHON and index + 1 < len(lines) else ""
+        frames.append(_frame(match["file"], int(match["line"]), match["function"] or "", following, read))
+    return frames
+
+
+def _frame(file: str, line: int, function: str, code: str, read: ReadSource) -> StackFrame:
+    path = file.removeprefix("file://")
+    text = read(path)
+    source = tuple(_around(text, line)) if text is not None else ()
+    if not code and source:
+        code = next((one.text.strip() for one in source if one.here), "")
+    editor = f"vscode://file{path}:{line}" if text is not None and path.startswith("/") else ""
+    return StackFrame(path, line, function, text is not None, code, source, editor)
+
+
+def _around(text: Sequence[str], line: int) -> list[SourceLine]:
+    first, last = max(1, line - _AROUND), min(len(text), line + _AROUND)
+    return [SourceLine(number, text[number - 1], number == line) for number in range(first, last + 1)]

@@ -1,0 +1,74 @@
+"""What surrounds every page: the Workflows at the side, the clock and the state of the engine at the top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from emulator.dashboard.urls import Urls
+from emulator.storage.records import FINITE, Status, WorkflowRow
+
+
+@dataclass(frozen=True, slots=True)
+class NavEntry:
+    """A Workflow at the side; `active` counts what has not ended."""
+
+    name: str
+    url: str
+    total: int
+    active: int
+    errored: int
+    selected: bool
+    defined: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """User code that holds the engine's loop; `places` are lines of it, the innermost last."""
+
+    since_at: int
+    places: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """`watch` says which changes concern the page: "list", the key of an instance, or nothing."""
+
+    title: str
+    now: int
+    nav: tuple[NavEntry, ...]
+    total: int
+    skew_ms: int = 0
+    theme: str = "system"
+    watch: str = ""
+    revision: str = ""
+    blocked: Blocked | None = None
+    path: str = ""
+    section: str = ""
+    shell_url: str = ""
+    urls: Urls = field(default_factory=Urls)
+
+
+def navigation(
+    workflows: Iterable[WorkflowRow], counts: Mapping[int, Mapping[Status, int]], selected: str | None
+) -> tuple[NavEntry, ...]:
+    urls = Urls()
+    entries = []
+    for row in workflows:
+        own = counts.get(row.key, {})
+        entries.append(
+            NavEntry(
+                name=row.name,
+                url=urls.home(workflow=row.name),
+                total=sum(own.values()),
+                active=sum(count for status, count in own.items() if status not in FINITE),
+                errored=own.get(Status.ERRORED, 0),
+                selected=row.name == selected,
+                defined=row.defined,
+            )
+        )
+    return tuple(entries)
+
+
+def total_of(counts: Mapping[int, Mapping[Status, int]]) -> int:
+    return sum(sum(own.values()) for own in counts.values())

@@ -1,0 +1,70 @@
+// Forms that do something: sent without leaving the page, asked about first where nothing can be undone.
+import { ask } from "./dialog.js";
+import { refresh } from "./live.js";
+import { toast } from "./toast.js";
+
+export function startActions() {
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!(form instanceof HTMLFormElement) || !form.hasAttribute("data-act")) return;
+    event.preventDefault();
+    act(form, event.submitter);
+  });
+}
+
+async function act(form, button) {
+  if (button?.getAttribute("aria-busy") === "true") return;
+  const question = button?.dataset.ask || form.dataset.ask;
+  const given = new FormData(form, button);
+  if (question) {
+    const answer = await ask({
+      title: question, text: button?.dataset.askText || form.dataset.askText || "", verb: button?.textContent.trim() || "Go on",
+      input: button?.dataset.askInput || form.dataset.askInput, check: button?.dataset.askCheck || form.dataset.askCheck,
+    });
+    if (!answer) return;
+    for (const [name, value] of Object.entries(answer)) given.set(name, value);
+  }
+  await send(form, button, given);
+}
+
+async function send(form, button, given) {
+  tell(form, "");
+  button?.setAttribute("aria-busy", "true");
+  if (button) button.disabled = true;
+  try {
+    const response = await fetch(form.action, { method: "POST", body: new URLSearchParams(given), headers: { Accept: "application/json" } });
+    const said = response.headers.get("content-type")?.includes("json") ? await response.json() : { message: await response.text() };
+    if (!response.ok) tell(form, said.message || `The server answered ${response.status}.`);
+    else await done(form, said);
+  } catch {
+    tell(form, "The server does not answer. Is stepwell dev still running?");
+  } finally {
+    button?.removeAttribute("aria-busy");
+    if (button) button.disabled = false;
+  }
+}
+
+async function done(form, said) {
+  if (said.go) { location.href = said.go; return; }
+  if (said.message) toast(said.message);
+  form.closest("dialog")?.close();
+  for (const area of form.querySelectorAll("textarea")) delete area.dataset.touched;
+  refresh();
+}
+
+/** Shows why it was refused, beside the button. */
+function tell(form, text) {
+  let place = form.querySelector(".problem");
+  if (!place && !text) return;
+  if (!place) {
+    place = document.createElement("p");
+    place.className = "problem";
+    place.setAttribute("role", "alert");
+    place.setAttribute("data-keep", "");
+    form.append(place);
+  }
+  place.textContent = text;
+  place.hidden = !text;
+}
+
+document.addEventListener("input", (event) => { if (event.target.tagName === "TEXTAREA") event.target.dataset.touched = "1"; });

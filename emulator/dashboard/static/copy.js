@@ -1,0 +1,24 @@
+// Copy buttons: of a text given (data-copy), of what an address answers (data-copy-from), of an element (data-copy-of).
+import { toast } from "./toast.js";
+
+export function startCopying() {
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy], [data-copy-from], [data-copy-of]");
+    if (!button) return;
+    event.preventDefault();
+    try {
+      await navigator.clipboard.writeText(await textOf(button));
+      toast(button.dataset.copied || "Copied");
+    } catch {
+      toast("The browser did not allow copying", "bad");
+    }
+  });
+}
+
+async function textOf(button) {
+  if (button.dataset.copy !== undefined) return button.dataset.copy;
+  if (button.dataset.copyOf) return document.getElementById(button.dataset.copyOf).textContent;
+  const response = await fetch(button.dataset.copyFrom);
+  if (!response.ok) throw new Error(`answer ${response.status}`);
+  return response.text();
+}

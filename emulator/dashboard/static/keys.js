@@ -1,0 +1,90 @@
+// The keyboard: every key does what a visible link or button does. Nothing is caught while one types.
+import { openPalette } from "./palette.js";
+
+const typing = (node) => node.closest?.("input:not([type='checkbox']), textarea, select, [contenteditable]");
+let prefix = "";
+
+export function startKeys() {
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      openPalette();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (typing(event.target)) {
+      if (event.key === "Escape") event.target.blur();
+      return;
+    }
+    const done = prefix === "g" ? go(event.key) : press(event.key);
+    prefix = prefix === "" && event.key === "g" ? "g" : "";
+    if (done) event.preventDefault();
+  });
+}
+
+const base = () => document.documentElement.dataset.base;
+
+function go(key) {
+  const target = { l: "", w: "/workflows", c: "/clock", h: "/help" }[key];
+  if (target === undefined) return false;
+  location.href = base() + target;
+  return true;
+}
+
+function press(key) {
+  if (key === "/") return focus("#q, #step-filter, #find");
+  if (key === "j" || key === "ArrowDown") return move(1, key);
+  if (key === "k" || key === "ArrowUp") return move(-1, key);
+  if (key === "Enter") return open();
+  if (key === "x") return choose();
+  if (key === "Escape") return back();
+  if (key === "?") { location.href = `${base()}/help`; return true; }
+  const hot = document.querySelector(`[data-hot="${CSS.escape(key)}"]:not([disabled])`);
+  if (!hot) return false;
+  if (hot.tagName === "DETAILS") { hot.open = true; hot.querySelector("textarea, input, select")?.focus(); } else { hot.focus(); hot.click(); }
+  return true;
+}
+
+function focus(selector) {
+  const found = document.querySelector(selector);
+  found?.focus();
+  found?.select?.();
+  return Boolean(found);
+}
+
+const rows = () => [...document.querySelectorAll("[data-row]")];
+
+function move(by, key) {
+  const all = rows();
+  if (!all.length || (key.startsWith("Arrow") && !document.querySelector("[data-row].here"))) return false;
+  const at = all.findIndex((row) => row.classList.contains("here"));
+  const next = all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + by))];
+  for (const row of all) row.classList.toggle("here", row === next);
+  (next.querySelector("a") || next).focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+function open() {
+  if (document.activeElement && document.activeElement !== document.body) return false;
+  const row = document.querySelector("[data-row].here a");
+  row?.click();
+  return Boolean(row);
+}
+
+function choose() {
+  const box = document.querySelector("[data-row].here input[name='key']");
+  if (!box) return false;
+  box.checked = !box.checked;
+  document.dispatchEvent(new CustomEvent("chosen"));
+  return true;
+}
+
+function back() {
+  const close = document.querySelector("[data-close]");
+  if (close) { close.click(); return true; }
+  const up = document.querySelector("[data-up]");
+  if (up) { up.click(); return true; }
+  return false;
+}

@@ -1,0 +1,69 @@
+// Follows the server's event stream and redraws from the page's own address: one redraw at a time, ten a second at most.
+import { refreshList } from "./list.js";
+import { morph } from "./morph.js";
+import { setClock, tick } from "./tick.js";
+
+const JOINED_MS = 100;
+let dirty = false;
+let busy = false;
+let pause = JOINED_MS;
+
+function say(state, text) {
+  const chip = document.getElementById("live");
+  if (!chip) return;
+  chip.dataset.state = state;
+  const words = chip.querySelector("[data-live-text]");
+  if (words && words.textContent !== text) words.textContent = text;
+}
+
+/** Redraws soon; calls while a redraw is under way are joined into one more. */
+export function refresh() {
+  dirty = true;
+  if (busy || document.hidden) return;
+  busy = true;
+  redraw().finally(() => {
+    // Under a storm of changes the page takes a quarter of the time at most.
+    setTimeout(() => { busy = false; if (dirty) refresh(); }, pause);
+  });
+}
+
+async function redraw() {
+  dirty = false;
+  const began = performance.now();
+  try {
+    await draw();
+    if (document.getElementById("live")?.dataset.state === "lost") say("live", "Live");
+  } catch {
+    say("lost", "Server not reached, trying again");
+  }
+  pause = Math.max(JOINED_MS, 3 * (performance.now() - began));
+}
+
+async function draw() {
+  const list = document.getElementById("rows");
+  const address = new URL(location.href);
+  if (list) address.searchParams.set("shown", [...list.children].map((row) => row.dataset.key).join("."));
+  const answer = await fetch(address, { headers: { Accept: "text/html" } });
+  if (answer.status >= 500) throw new Error(`answer ${answer.status}`);
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  setClock(page.documentElement);
+  if (list) refreshList(page);
+  for (const id of ["main", "side", "state"]) {
+    const from = document.getElementById(id);
+    const to = page.getElementById(id);
+    if (from && to) morph(from, to);
+  }
+  tick();
+  document.dispatchEvent(new CustomEvent("redrawn"));
+}
+
+export function startLive() {
+  const root = document.documentElement;
+  if (!root.dataset.watch) return;
+  const source = new EventSource(`${root.dataset.base}/stream?watch=${root.dataset.watch}&from=${root.dataset.revision}`);
+  source.addEventListener("open", () => say("live", "Live"));
+  source.addEventListener("change", refresh);
+  source.addEventListener("error", () => say("lost", "Connection lost, trying again"));
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && dirty) refresh(); });
+  window.addEventListener("pagehide", () => source.close());
+}

@@ -1,0 +1,86 @@
+// Ctrl+K: pages, the actions of the page one is on, and instances by a part of their id.
+
+let timer = 0;
+
+export function startPalette() {
+  const find = document.querySelector("input[data-palette]");
+  find?.addEventListener("focus", () => { find.blur(); openPalette(); });
+}
+
+export function openPalette() {
+  const dialog = document.getElementById("palette");
+  const input = document.createElement("input");
+  input.type = "search";
+  input.placeholder = "An instance id, a page, an action";
+  input.setAttribute("aria-label", "Go to");
+  input.setAttribute("role", "combobox");
+  input.setAttribute("aria-expanded", "true");
+  input.setAttribute("aria-controls", "palette-list");
+  input.autocomplete = "off";
+  const list = document.createElement("ul");
+  list.id = "palette-list";
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "Results");
+  dialog.replaceChildren(input, list);
+  dialog.showModal();
+  input.focus();
+  const draw = (found = []) => show(list, [...places(input.value), ...found]);
+  draw();
+  input.addEventListener("input", () => {
+    draw();
+    clearTimeout(timer);
+    timer = setTimeout(async () => draw(await instances(input.value)), 120);
+  });
+  input.addEventListener("keydown", (event) => steer(event, list));
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+}
+
+function places(text) {
+  const wanted = text.trim().toLowerCase();
+  const links = [...document.querySelectorAll("#side a, main .actions a, main .actions button:not([disabled])")];
+  return links.map((node) => ({ node, name: (node.querySelector(".name") || node).textContent.trim().replace(/\s+/g, " ") }))
+    .filter(({ name }) => name && name.toLowerCase().includes(wanted)).slice(0, 9)
+    .map(({ node, name }) => ({ name, end: node.tagName === "A" ? "" : "action", url: node.href || "", run: () => node.click() }));
+}
+
+async function instances(text) {
+  if (!text.trim()) return [];
+  const address = `${document.documentElement.dataset.base}/find?id=${encodeURIComponent(text.trim())}`;
+  const found = await (await fetch(address, { headers: { Accept: "application/json" } })).json();
+  return found.map((one) => ({ name: one.id, end: `${one.workflow} · ${one.status}`, url: one.url }));
+}
+
+function show(list, entries) {
+  list.replaceChildren(...entries.map((entry, index) => {
+    const row = document.createElement("li");
+    row.setAttribute("role", "option");
+    row.id = `go-${index}`;
+    row.setAttribute("aria-selected", String(index === 0));
+    const link = document.createElement("a");
+    link.href = entry.url || "#";
+    link.tabIndex = -1;
+    const end = document.createElement("span");
+    end.className = "end";
+    end.textContent = entry.end;
+    link.append(entry.name, end);
+    if (!entry.url) link.addEventListener("click", (event) => { event.preventDefault(); document.getElementById("palette").close(); entry.run(); });
+    row.append(link);
+    return row;
+  }));
+}
+
+function steer(event, list) {
+  const rows = [...list.children];
+  const at = rows.findIndex((row) => row.getAttribute("aria-selected") === "true");
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (by && rows.length) {
+    event.preventDefault();
+    const next = (at + by + rows.length) % rows.length;
+    rows.forEach((row, index) => row.setAttribute("aria-selected", String(index === next)));
+    rows[next].scrollIntoView({ block: "nearest" });
+    event.target.setAttribute("aria-activedescendant", rows[next].id);
+  } else if (event.key === "Enter") {
+    event.preventDefault();
+    rows[at]?.querySelector("a").click();
+  }
+}

@@ -1,0 +1,185 @@
+"""The steps of an instance: what the table, the timeline and the side panel show of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bindings.durations import InvalidDuration, duration_ms
+from bindings.errors import ErrorInfo
+from emulator.dashboard.attempts import AttemptView, Tries
+from emulator.dashboard.errors import ErrorView, ReadSource, error_view, no_source
+from emulator.dashboard.statuses import STEP_LOOKS, Look
+from emulator.dashboard.text import duration
+from emulator.dashboard.values import ValueView, value_view
+from emulator.dashboard.where import event_type, most_attempts
+from emulator.storage.records import StepKind, StepRow, StepState
+
+KIND_WORDS: Final = {StepKind.DO: "step", StepKind.SLEEP: "sleep", StepKind.WAIT_FOR_EVENT: "event"}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One line of a step's config."""
+
+    name: str
+    value: str
+    default: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """`depth` counts the steps that it was called inside of."""
+
+    seq: int
+    kind: StepKind
+    kind_word: str
+    name: str
+    public_name: str
+    count: int
+    look: Look
+    state: StepState
+    depth: int
+    parent: int | None
+    started_at: int
+    ended_at: int | None
+    due_at: int | None
+    tries: Tries
+    attempts: int
+    most_attempts: int
+    waits_for: str
+    sensitive: bool
+    stream: bool
+    has_rollback: bool
+    output_bytes: int | None
+    summary: str
+    url: str
+
+    @property
+    def is_open(self) -> bool:
+        return self.state not in (StepState.COMPLETED, StepState.FAILED)
+
+    @property
+    def words(self) -> str:
+        """What the filter of the table looks in."""
+        return f"{self.public_name} {self.kind_word} {self.look.word} {self.waits_for}"
+
+
+@dataclass(frozen=True, slots=True)
+class StepPanel:
+    """Everything about one step."""
+
+    step: StepView
+    settings: tuple[Setting, ...]
+    error: ErrorView | None
+    output: ValueView
+    attempts: tuple[AttemptView, ...]
+    logs: tuple[Any, ...]
+    close_url: str
+    previous_url: str
+    next_url: str
+    restart: bool
+
+
+def step_views(
+    rows: Sequence[StepRow], tries: Mapping[int, Tries], sizes: Mapping[int, int], urls: Mapping[int, str]
+) -> tuple[StepView, ...]:
+    depths: dict[int, int] = {}
+    views = []
+    for row in rows:
+        depths[row.seq] = depths.get(row.parent, 0) + 1 if row.parent is not None else 0
+        views.append(_view(row, depths[row.seq], tries.get(row.seq, Tries()), sizes.get(row.seq), urls[row.seq]))
+    return tuple(views)
+
+
+def _view(row: StepRow, depth: int, tries: Tries, output_bytes: int | None, url: str) -> StepView:
+    is_do, is_wait = row.kind is StepKind.DO, row.kind is StepKind.WAIT_FOR_EVENT
+    return StepView(
+        seq=row.seq,
+        kind=row.kind,
+        kind_word=KIND_WORDS[row.kind],
+        name=row.name,
+        public_name=row.public_name,
+        count=row.count,
+        look=STEP_LOOKS[row.state],
+        state=row.state,
+        depth=depth,
+        parent=row.parent,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        due_at=row.due_at,
+        tries=tries,
+        attempts=row.attempts,
+        most_attempts=most_attempts(row.config) if is_do else 0,
+        waits_for=event_type(row.config) if is_wait else "",
+        sensitive=row.sensitive,
+        stream=row.stream is not None,
+        has_rollback=row.has_rollback,
+        output_bytes=output_bytes,
+        summary=_summary(row),
+        url=url,
+    )
+
+
+def _summary(row: StepRow) -> str:
+    """What there is to say in one cell of the table."""
+    if row.error is not None:
+        info = ErrorInfo.from_json(json.loads(row.error))
+        return f"{info.name}: {info.message}" if info.message else info.name
+    config = json.loads(row.config)
+    if row.kind is StepKind.SLEEP:
+        return f"sleeps {duration(config.get('durationMs', 0))}"
+    if row.kind is StepKind.WAIT_FOR_EVENT:
+        return f"for “{config.get('type')}”, at most {duration(config.get('timeoutMs', 0))}"
+    return ""
+
+
+def settings_of(row: StepRow, defaults: Mapping[str, object]) -> tuple[Setting, ...]:
+    """The config line by line. `defaults` are limits by name: what equals them was, or may as well be, not given."""
+    config: dict[str, Any] = json.loads(row.config)
+    if row.kind is StepKind.SLEEP:
+        return (Setting("duration", duration(config.get("durationMs", 0))),)
+    if row.kind is StepKind.WAIT_FOR_EVENT:
+        timeout = config.get("timeoutMs", 0)
+        is_default = timeout == defaults.get("wait_timeout_default_ms")
+        return (Setting("event type", str(config.get("type"))), Setting("timeout", duration(timeout), is_default))
+    retries = config.get("retries", {})
+    found = [
+        Setting("retries", str(retries.get("limit")), retries.get("limit") == defaults.get("retry_limit")),
+        _delay("delay", retries.get("delay"), defaults.get("retry_delay_ms")),
+        Setting("backoff", str(retries.get("backoff")), retries.get("backoff") == defaults.get("retry_backoff")),
+        _delay("timeout of an attempt", config.get("timeout"), defaults.get("step_timeout_ms")),
+    ]
+    if "sensitive" in config:
+        found.append(Setting("sensitive", str(config["sensitive"])))
+    if row.has_rollback:
+        found.append(Setting("rollback", "has a handler"))
+    return tuple(found)
+
+
+def _delay(name: str, value: object, default: object) -> Setting:
+    if value == "[dynamic]":
+        return Setting(name, "by a function")
+    for lenient in (False, True):
+        try:
+            ms = duration_ms(value, lenient=lenient)
+        except InvalidDuration:
+            continue
+        return Setting(name, duration(ms), ms == default)
+    return Setting(name, str(value))
+
+
+def step_error(row: StepRow, read: ReadSource = no_source) -> ErrorView | None:
+    return error_view(ErrorInfo.from_json(json.loads(row.error)), read) if row.error is not None else None
+
+
+def step_output(row: StepRow, url: str, size_bytes: int | None) -> ValueView:
+    """The output of a step; what is sensitive is said to be, and a stream is a download."""
+    which = f"step-{row.seq}"
+    if row.sensitive:
+        return ValueView(which, None, "[REDACTED]: the step is marked sensitive", None, "")
+    if row.stream is not None:
+        return ValueView(which, None, "a stream; download it", size_bytes or 0, url)
+    return value_view(which, row.output, url)

@@ -1,0 +1,132 @@
+"""Times, durations, sizes and ids as people read them. Pure; `now` is always an argument."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+_SECOND: Final = 1_000
+_MINUTE: Final = 60 * _SECOND
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_UNITS: Final = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s"))
+
+
+def duration(ms: float) -> str:
+    """Two units at most: "850 ms", "4.2 s", "3 min 20 s", "2 d 4 h"."""
+    if ms < 0:
+        return f"-{duration(-ms)}"
+    if ms < _SECOND:
+        return f"{round(ms)} ms"
+    if ms < 10 * _SECOND:
+        return f"{ms / _SECOND:.1f}".removesuffix(".0") + " s"
+    for index, (size, name) in enumerate(_UNITS):
+        if ms >= size:
+            return _two_units(int(ms), index, size, name)
+    return "0 ms"
+
+
+def _two_units(ms: int, index: int, size: int, name: str) -> str:
+    whole, rest = divmod(ms, size)
+    if index + 1 < len(_UNITS):
+        smaller, smaller_name = _UNITS[index + 1]
+        if rest >= smaller:
+            return f"{whole} {name} {rest // smaller} {smaller_name}"
+    return f"{whole} {name}"
+
+
+def ago(at: int, now: int) -> str:
+    """How long ago, roughly: one unit is enough beside a list row."""
+    ms = now - at
+    return "just now" if ms < _SECOND else f"{_one_unit(ms)} ago"
+
+
+def until(at: int, now: int) -> str:
+    """How long is left: "in 8 s", or "now"."""
+    return "now" if at - now < _SECOND else f"in {duration((at - now) // _SECOND * _SECOND)}"
+
+
+def _one_unit(ms: int) -> str:
+    for size, name in _UNITS:
+        if ms >= size:
+            return f"{ms // size} {name}"
+    return f"{ms} ms"
+
+
+def exact(at: int) -> str:
+    """Date and time to the millisecond in UTC; years that Python lacks as they are stored."""
+    try:
+        return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.") + f"{at % 1000:03d} UTC"
+    except (OverflowError, ValueError, OSError):
+        return f"{at} ms"
+
+
+def iso(at: int) -> str:
+    """For the `datetime` of a <time>."""
+    try:
+        return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"
+    except (OverflowError, ValueError, OSError):
+        return ""
+
+
+def clock_time(at: int, now: int) -> str:
+    """The time of day, with the date when it is another day."""
+    try:
+        then, today = datetime.fromtimestamp(at / 1000, UTC), datetime.fromtimestamp(now / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{at} ms"
+    return then.strftime("%H:%M:%S" if then.date() == today.date() else "%Y-%m-%d %H:%M")
+
+
+def size(count: int) -> str:
+    """Bytes: "312 B", "4.1 KB", "1.2 MB" (of 1024)."""
+    if count < 1024:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("KB", "MB", "GB"):
+        value /= 1024
+        if value < 1024 or unit == "GB":
+            return f"{value:.1f} {unit}"
+    return f"{count} B"
+
+
+def number(value: int) -> str:
+    """Thousands apart: 1,204."""
+    return f"{value:,}"
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """ "1 step", "3 steps"."""
+    return f"{number(count)} {one if count == 1 else many or one + 's'}"
+
+
+def cut(text: str, most: int) -> str:
+    """The start of a text that is longer than `most`."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def cut_middle(text: str, most: int) -> str:
+    """Start and end of an id: both ends tell ids apart."""
+    if len(text) <= most:
+        return text
+    head = (most - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
+
+
+def visible(text: str) -> str:
+    """Control characters and marks of text direction made visible, so that a name cannot disguise itself."""
+    return "".join(_visible(char) for char in text)
+
+
+_DIRECTION: Final = frozenset(
+    "\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c\ufeff"
+)
+
+
+def _visible(char: str) -> str:
+    code = ord(char)
+    if char in _DIRECTION or (0xD800 <= code <= 0xDFFF):
+        return f"‹U+{code:04X}›"
+    if code < 32 and char not in "\n\t":
+        return chr(0x2400 + code)
+    return "␡" if code == 127 else char

@@ -1,0 +1,160 @@
+"""The timeline of an instance: a row for each step, its attempts, delays, sleeps, waits and rollbacks as pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from emulator.dashboard.attempts import AttemptView
+from emulator.dashboard.scale import Scale, Stretch, Tick, folded_scale
+from emulator.dashboard.steps import StepView
+from emulator.dashboard.text import duration
+from emulator.storage.records import EventType, HistoryRow, InstanceRow, StepKind
+
+_T = EventType
+
+PieceKind: TypeAlias = Literal["attempt", "delay", "sleep", "wait", "rollback", "queued", "paused", "run", "waiting"]
+
+#: A piece is never drawn narrower than this, or it could not be seen.
+_LEAST_WIDTH: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    kind: PieceKind
+    tone: str
+    left: float
+    width: float
+    title: str
+    open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineRow:
+    """`step` is None for the row of the instance itself."""
+
+    step: StepView | None
+    label: str
+    pieces: tuple[Piece, ...]
+    started_at: int
+    ended_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    rows: tuple[TimelineRow, ...]
+    folds: tuple[Stretch, ...]
+    ticks: tuple[Tick, ...]
+    start: int
+    end: int
+    zoomed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    kind: PieceKind
+    tone: str
+    start: int
+    end: int | None
+    title: str
+
+
+def timeline_scale(
+    instance: InstanceRow, steps: Sequence[StepView], now: int, window: tuple[int, int] | None = None
+) -> Scale:
+    """The axis of an instance, or of a part of it."""
+    end = instance.ended_at if instance.ended_at is not None else now
+    last = max((span.end or now for step in steps for span in _spans(step)), default=end)
+    start, end = window or (instance.created_at, max(end, last))
+    busy = [
+        (span.start, span.end if span.end is not None else now)
+        for step in steps
+        for span in _spans(step)
+        if span.kind in ("attempt", "rollback")
+    ]
+    return folded_scale(start, end, busy, origin=instance.created_at)
+
+
+def build_timeline(
+    instance: InstanceRow,
+    steps: Sequence[StepView],
+    history: Sequence[HistoryRow],
+    now: int,
+    window: tuple[int, int] | None = None,
+) -> Timeline:
+    scale = timeline_scale(instance, steps, now, window)
+    own = TimelineRow(
+        None, "run()", _pieces(_own_spans(instance, history), scale, now), instance.created_at, instance.ended_at
+    )
+    rows = [own]
+    for step in steps:
+        pieces = _pieces(_spans(step), scale, now)
+        if pieces or window is None:
+            rows.append(TimelineRow(step, step.public_name, pieces, step.started_at, step.ended_at))
+    return Timeline(tuple(rows), scale.folds, scale.ticks(), scale.start, scale.end, window is not None)
+
+
+def _pieces(spans: Iterable[_Span], scale: Scale, now: int) -> tuple[Piece, ...]:
+    pieces = []
+    for span in spans:
+        end = span.end if span.end is not None else max(now, span.start)
+        if end < scale.start or span.start > scale.end:
+            continue
+        left, right = scale.position(span.start), scale.position(end)
+        width = max(right - left, _LEAST_WIDTH)
+        left = min(left, 100 - width)
+        title = f"{span.title}, {duration(end - span.start)}"
+        pieces.append(Piece(span.kind, span.tone, round(left, 3), round(width, 3), title, span.end is None))
+    return tuple(pieces)
+
+
+def _spans(step: StepView) -> list[_Span]:
+    if step.kind is StepKind.SLEEP:
+        return [_Span("sleep", "wait", step.started_at, step.ended_at, "sleeping")]
+    if step.kind is StepKind.WAIT_FOR_EVENT:
+        tone = "bad" if step.look.tone == "bad" else "wait"
+        return [_Span("wait", tone, step.started_at, step.ended_at, f"waiting for “{step.waits_for}”")]
+    spans = _attempt_spans(step.tries.attempts, step.due_at, "attempt")
+    return spans + _attempt_spans(step.tries.rollback, None, "rollback")
+
+
+def _attempt_spans(
+    attempts: Sequence[AttemptView], due_at: int | None, kind: Literal["attempt", "rollback"]
+) -> list[_Span]:
+    spans: list[_Span] = []
+    for index, one in enumerate(attempts):
+        word = f"{'rollback, ' if kind == 'rollback' else ''}attempt {one.number}: {one.look.word.lower()}"
+        tone = "undo" if kind == "rollback" and not one.failed else one.look.tone
+        spans.append(_Span(kind, tone, one.started_at, one.ended_at, word))
+        following = attempts[index + 1].started_at if index + 1 < len(attempts) else None
+        if one.failed and one.ended_at is not None and (following is not None or due_at is not None):
+            spans.append(_Span("delay", "hold", one.ended_at, following, f"delay before attempt {one.number + 1}"))
+    return spans
+
+
+_OWN: Final[dict[EventType, tuple[PieceKind, str, str]]] = {
+    _T.WORKFLOW_QUEUED: ("queued", "calm", "queued"),
+    _T.WORKFLOW_STARTED: ("run", "run", "running"),
+    _T.WORKFLOW_RUNNING: ("run", "run", "running"),
+    _T.WORKFLOW_WAITING: ("waiting", "wait", "waiting"),
+    _T.WORKFLOW_PAUSED: ("paused", "hold", "paused"),
+    _T.WORKFLOW_WAITING_FOR_PAUSE: ("run", "hold", "pausing"),
+    _T.ROLLBACK_STARTED: ("rollback", "undo", "rolling back"),
+}
+_ENDS: Final = {_T.WORKFLOW_COMPLETED, _T.WORKFLOW_ERRORED, _T.WORKFLOW_TERMINATED}
+
+
+def _own_spans(instance: InstanceRow, history: Sequence[HistoryRow]) -> list[_Span]:
+    """What the instance as a whole was doing, from its own entries."""
+    spans: list[_Span] = []
+    current: tuple[PieceKind, str, str, int] | None = None
+    for entry in history:
+        if entry.type not in _OWN and entry.type not in _ENDS:
+            continue
+        if current is not None and entry.at >= current[3]:
+            spans.append(_Span(current[0], current[1], current[3], entry.at, current[2]))
+        current = (*_OWN[entry.type], entry.at) if entry.type in _OWN else None
+    if current is not None:
+        spans.append(_Span(current[0], current[1], current[3], instance.ended_at, current[2]))
+    return spans

@@ -1,0 +1,89 @@
+"""Notices user code that holds the engine's loop, and says where it stands. Works only while somebody looks."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from emulator.clock import monotonic_ns
+from emulator.engine_thread import EngineThread
+from emulator.server.pauses import pause
+
+#: How often the engine's loop is asked whether it turns.
+PING_S: Final = 0.25
+#: Without an answer for this long it counts as blocked.
+PATIENCE_MS: Final = 500
+_PACKAGES: Final = tuple(str(Path(__file__).parents[2] / name) + "/" for name in ("emulator", "bindings"))
+
+
+class LoopWatch:
+    """Pings the engine's loop as long as pages are open.
+
+    `blocked` is None while it answers, else the lines of user code that it stands in.
+    """
+
+    def __init__(self, thread: EngineThread, changed: Callable[[], None]) -> None:
+        self._thread = thread
+        self._changed = changed
+        self._watchers = 0
+        self._task: asyncio.Task[None] | None = None
+        self._answered_ns = monotonic_ns()
+        self._engine_thread: int | None = None
+        self.blocked: tuple[str, ...] | None = None
+
+    def join(self) -> None:
+        self._watchers += 1
+        if self._task is None:
+            self._answered_ns = monotonic_ns()
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def leave(self) -> None:
+        self._watchers -= 1
+        if self._watchers == 0 and self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def _pong(self) -> None:
+        """Runs on the engine's thread."""
+        self._answered_ns = monotonic_ns()
+        self._engine_thread = threading.get_ident()
+
+    @property
+    def blocked_ms(self) -> int:
+        return (monotonic_ns() - self._answered_ns) // 1_000_000
+
+    async def _run(self) -> None:
+        asked_ns = 0
+        while True:
+            if asked_ns <= self._answered_ns:
+                asked_ns = monotonic_ns()
+                self._thread.soon(self._pong)
+            await pause(PING_S)
+            silent_ms = (monotonic_ns() - asked_ns) // 1_000_000 if asked_ns > self._answered_ns else 0
+            self._judge(silent_ms)
+
+    def _judge(self, silent_ms: int) -> None:
+        was = self.blocked
+        if silent_ms < PATIENCE_MS:
+            self.blocked = None
+        elif was is None:
+            self.blocked = self.places()
+        if (was is None) != (self.blocked is None):
+            self._changed()
+
+    def places(self) -> tuple[str, ...]:
+        """Lines of user code that the engine's thread stands in, the innermost last."""
+        frame = sys._current_frames().get(self._engine_thread or 0)
+        if frame is None:
+            return ()
+        lines = [
+            f"{entry.filename}:{entry.lineno} in {entry.name}"
+            for entry in traceback.extract_stack(frame)
+            if not entry.filename.startswith((*_PACKAGES, sys.base_prefix, "<"))
+        ]
+        return tuple(lines[-3:])

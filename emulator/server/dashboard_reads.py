@@ -1,0 +1,174 @@
+"""What pages are made of: frames and inputs of view models, read through the store's reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from starlette.requests import Request
+
+from emulator.clock import SystemClock, monotonic_ns
+from emulator.dashboard.frame import Blocked, Frame, navigation, total_of
+from emulator.dashboard.listing import COUNTED, ListInputs, focus_places
+from emulator.dashboard.query import ListQuery, parse_query
+from emulator.dashboard.urls import part_text
+from emulator.server.dashboard_answers import NotFound
+from emulator.server.live import LiveEvents
+from emulator.server.parts import ServerParts
+from emulator.storage.records import InstanceRow, PageFilter, Status, WorkflowRow
+from emulator.storage.view_records import Cursor, ListPage, Order
+
+Counts = dict[int, dict[Status, int]]
+
+PER_PAGE: Final = 50
+#: Counts that took this long to make are shown this many times longer before they are made again.
+_DEAR: Final = 10
+THEMES: Final = ("light", "dark", "system")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An instance that a page is about."""
+
+    workflow: WorkflowRow
+    row: InstanceRow
+
+
+class Reads:
+    """Reads for pages; each method is called in a thread of the server's pool."""
+
+    def __init__(self, parts: ServerParts, live: LiveEvents) -> None:
+        self.parts = parts
+        self.reader = parts.reader
+        self.live = live
+        self._counts: tuple[str, int, Counts] = ("", 0, {})
+
+    def now(self) -> int:
+        """The engine's time."""
+        return self.parts.engine.clock.now()
+
+    def skew_ms(self) -> int:
+        clock = self.parts.engine.clock
+        return clock.skew_ms if isinstance(clock, SystemClock) else 0
+
+    def counts(self) -> Counts:
+        """Exact; made again only when something has changed, and under a storm of changes not at each one."""
+        revision, good_until_ns, counts = self._counts
+        began = monotonic_ns()
+        if counts and (self.live.revision == revision or began < good_until_ns):
+            return counts
+        revision, counts = self.live.revision, self.reader.counts()
+        took = monotonic_ns() - began
+        self._counts = (revision, monotonic_ns() + (_DEAR * took if took > 5_000_000 else 0), counts)
+        return counts
+
+    # -- the frame
+    def frame(
+        self, request: Request, title: str, *, section: str = "", selected: str | None = None, watch: str = ""
+    ) -> Frame:
+        counts = self.counts()
+        now = self.now()
+        theme = request.cookies.get("stepwell_theme", "system")
+        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return Frame(
+            title=title,
+            now=now,
+            nav=navigation(self.reader.workflows(), counts, selected),
+            total=total_of(counts),
+            skew_ms=self.skew_ms(),
+            theme=theme if theme in THEMES else "system",
+            watch=watch,
+            revision=self.live.revision,
+            blocked=self._blocked(now),
+            path=path,
+            section=section,
+            shell_url=self.parts.url or str(request.base_url).rstrip("/"),
+        )
+
+    def _blocked(self, now: int) -> Blocked | None:
+        places = self.live.watch.blocked
+        return None if places is None else Blocked(now - self.live.watch.blocked_ms, places)
+
+    # -- what an address names
+    def workflow(self, request: Request) -> WorkflowRow:
+        return self.workflow_named(part_text(request.path_params["workflow"]))
+
+    def workflow_named(self, name: str) -> WorkflowRow:
+        for row in self.reader.workflows():
+            if row.name == name:
+                return row
+        raise NotFound(f'There is no Workflow "{name}".')
+
+    def found(self, request: Request) -> Found:
+        workflow = self.workflow(request)
+        return self.found_named(workflow, part_text(request.path_params["instance"]))
+
+    def found_named(self, workflow: WorkflowRow, instance_id: str) -> Found:
+        key = self.reader.find(workflow.key, instance_id)
+        row = self.reader.instance(key) if key is not None else None
+        if row is None:
+            raise NotFound(f'The Workflow "{workflow.name}" has no instance "{instance_id}" (any more).')
+        return Found(workflow, row)
+
+    # -- the list
+    def query(self, request: Request) -> ListQuery:
+        given = request.query_params
+        return parse_query(given.get("q", ""), self.now(), given.getlist("status"), given.get("workflow") or None)
+
+    def filter_of(self, query: ListQuery) -> PageFilter:
+        """Raises `NotFound` for an unknown Workflow."""
+        if query.workflow is None:
+            return query.filter
+        return replace(query.filter, workflow=self.workflow_named(query.workflow).key)
+
+    def list_inputs(self, request: Request) -> ListInputs:
+        query, page = self.query(request), _page(request, self.now())
+        wanted = self.filter_of(query)
+        rows = self.reader.listed(wanted, replace(page, limit=page.limit + 1))
+        extra = self._shown_already(request, {row.key for row in rows})
+        tallies = self.reader.step_tallies(row.key for row in (*rows, *extra))
+        errored = [row.key for row in (*rows, *extra) if row.status in (Status.ERRORED, Status.ROLLING_BACK)]
+        counts = self.counts()
+        return ListInputs(
+            query=query,
+            page=page,
+            now=page.now,
+            workflows=self.reader.workflows(),
+            counts=counts,
+            rows=rows,
+            tallies=tallies,
+            focus=self.reader.steps_at(focus_places([*rows, *extra], tallies)),
+            errors=self.reader.error_briefs(errored) if errored else {},
+            matching=self.count(wanted, counts),
+            extra=extra,
+        )
+
+    def _shown_already(self, request: Request, keys: set[int]) -> list[InstanceRow]:
+        """Rows that a live page holds beside those of its address."""
+        parts = request.query_params.get("shown", "").split(".")[: 2 * PER_PAGE]
+        wanted = [int(part) for part in parts if part.isdigit() and int(part) not in keys]
+        return [row for key in wanted if (row := self.reader.instance(key)) is not None]
+
+    def count(self, wanted: PageFilter, counts: Counts) -> int:
+        """How many match: from the counts by status where these say it, else counted up to a bound."""
+        if replace(wanted, workflow=None, statuses=()) != PageFilter():
+            return self.reader.matching(wanted, COUNTED)
+        return sum(
+            count
+            for key, own in counts.items()
+            if wanted.workflow in (None, key)
+            for status, count in own.items()
+            if not wanted.statuses or status in wanted.statuses
+        )
+
+
+def _page(request: Request, now: int) -> ListPage:
+    given = request.query_params
+    order = Order(given["sort"]) if given.get("sort") in set(Order) else Order.NEWEST
+    before, after = _cursor(given.get("before")), _cursor(given.get("after"))
+    return ListPage(PER_PAGE, order, before or after, before is not None, now)
+
+
+def _cursor(text: str | None) -> Cursor | None:
+    value, dot, key = (text or "").partition(".")
+    return Cursor(int(value), int(key)) if dot and value.isdigit() and key.isdigit() else None

@@ -1,0 +1,114 @@
+"""What changed, told to open pages over server-sent events: joined, resumable, silent while nothing happens.
+
+The engine's thread notes the keys of changed instances after each commit; streams on the server's loop send what
+concerns them at most ten times a second. An event carries no data, only that there is something to read: a page
+that was away reads once and has caught up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import uuid
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Final
+
+from emulator.engine.engine import Engine
+from emulator.engine_thread import EngineThread
+from emulator.server.blocking import LoopWatch
+from emulator.server.pauses import pause, set_within
+
+#: Changes are joined for this long; a page is redrawn no more often.
+JOINED_S: Final = 0.1
+#: A comment is sent this often, so that a lost connection is noticed.
+HEARTBEAT_S: Final = 15.0
+#: So many commits can be looked up after a lost connection; before that everything counts as changed.
+REMEMBERED: Final = 4_096
+#: More changed keys than this are not listed.
+LISTED: Final = 200
+
+
+class LiveEvents:
+    """One per server. `changed` runs on the engine's thread, everything else on the server's loop."""
+
+    def __init__(self, engine: Engine, thread: EngineThread) -> None:
+        self._epoch = uuid.uuid4().hex[:8]
+        self._revision = 0
+        self._recent: deque[tuple[int, frozenset[int]]] = deque(maxlen=REMEMBERED)
+        self._lock = threading.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._told = False
+        self._streams: set[asyncio.Event] = set()
+        self.watch = LoopWatch(thread, self._wake)
+        thread.soon(engine.observe, self.changed)
+
+    @property
+    def revision(self) -> str:
+        """Where a page that is made now stands."""
+        return f"{self._epoch}-{self._revision}"
+
+    def changed(self, keys: frozenset[int]) -> None:
+        """Called on the engine's thread after each commit."""
+        with self._lock:
+            self._revision += 1
+            self._recent.append((self._revision, keys))
+            if self._told or not self._streams:
+                return
+            self._told = True
+        self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        with self._lock:
+            self._told = False
+        for stream in self._streams:
+            stream.set()
+
+    def since(self, seen: int, key: int | None) -> tuple[int, list[int] | None]:
+        """The newest revision, and what changed after `seen`: keys, none, or None for "perhaps everything"."""
+        with self._lock:
+            newest, recent = self._revision, list(self._recent)
+        if seen < newest and (not recent or recent[0][0] > seen + 1):
+            return newest, None
+        found: set[int] = set()
+        for revision, keys in reversed(recent):
+            if revision <= seen:
+                break
+            found |= keys
+        if key is not None:
+            found &= {key}
+        return newest, sorted(found)
+
+    def _place(self, resumed: str | None) -> int:
+        """The revision behind a resume point; -1 for one of another process."""
+        epoch, _, number = (resumed or "").partition("-")
+        return int(number) if epoch == self._epoch and number.isdigit() else -1
+
+    async def stream(self, key: int | None, resumed: str | None) -> AsyncIterator[bytes]:
+        """Events for one page: of one instance, or of all when `key` is None; without an end."""
+        signal = asyncio.Event()
+        self._streams.add(signal)
+        self.watch.join()
+        seen = self._place(resumed) if resumed else self._revision
+        blocked = self.watch.blocked
+        try:
+            yield b"retry: 1000\n\n"
+            while True:
+                newest, keys = self.since(seen, key)
+                if keys is None or keys or blocked is not self.watch.blocked:
+                    seen, blocked = newest, self.watch.blocked
+                    yield self._event(newest, keys)
+                    await pause(JOINED_S)
+                seen = newest
+                signal.clear()
+                if self._revision == newest and not await set_within(signal, HEARTBEAT_S):
+                    yield b": still here\n\n"
+        finally:
+            self._streams.discard(signal)
+            self.watch.leave()
+
+    def _event(self, revision: int, keys: list[int] | None) -> bytes:
+        listed = None if keys is None or len(keys) > LISTED else keys
+        data = json.dumps({"keys": listed, "blocked": self.watch.blocked is not None})
+        return f"event: change\nid: {self._epoch}-{revision}\ndata: {data}\n\n".encode()

@@ -1,0 +1,67 @@
+"""User code for the tests: a shop whose orders do everything that a Workflow can do. Run by the real engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bindings import values
+from bindings.ports import RollbackOptions, RunEvent, StepCallback, StepContext, StepPort
+from bindings.values import Encoded
+
+
+class CardDeclined(Exception):
+    """The bank said no."""
+
+
+def returning(value: Any) -> StepCallback:
+    async def callback(_: StepContext) -> Encoded:
+        return values.encode(value)
+
+    return callback
+
+
+def charge(card: str) -> None:
+    if card == "bad":
+        raise CardDeclined(f"card {card} was declined by the bank")
+
+
+async def order(event: RunEvent, step: StepPort) -> Encoded:
+    """Validates, charges (a bad card fails each attempt), cools down, waits for an approval, ships in parallel."""
+    params = values.decode(event.payload)
+    await step.do("validate", None, returning({"ok": True, "items": params.get("items", [])}))
+
+    async def pay(context: StepContext) -> Encoded:
+        charge(params.get("card", "good"))
+        if context.attempt <= params.get("failures", 0):
+            raise ConnectionError(f"the bank did not answer (attempt {context.attempt})")
+        return values.encode({"receipt": f"r-{event.instance_id}", "amount": 42.5})
+
+    async def refund(_: Any) -> None:
+        return None
+
+    retries = {
+        "retries": {"limit": params.get("limit", 2), "delay": params.get("delay", "1 second"), "backoff": "linear"}
+    }
+    await step.do("charge card", retries, pay, RollbackOptions(refund))
+    await step.sleep("cool down", params.get("sleep", "1 hour"))
+    approval = await step.wait_for_event("approval", {"type": "approval", "timeout": "1 day"})
+    decided = values.decode(approval)["payload"]
+    await step.do("ship", None, returning({"to": params.get("to", "Jaipur"), "by": decided}))
+    return values.encode({"shipped": True, "approval": decided})
+
+
+async def quick(event: RunEvent, step: StepPort) -> Encoded:
+    """Three steps and the end."""
+    params = values.decode(event.payload)
+    for name in ("fetch", "transform", "store"):
+        await step.do(name, None, returning({"name": name, "n": params.get("n", 0)}))
+    return values.encode({"n": params.get("n", 0)})
+
+
+async def hostile(event: RunEvent, step: StepPort) -> Encoded:
+    """Names and values that want to be markup."""
+    params = values.decode(event.payload)
+    name = params.get("name", "<img src=x onerror=alert(1)>")
+    await step.do(name, None, returning(params))
+    await step.do("rtl \u202egnp.exe", None, returning("\u0000\u0007<b>bold</b>" + "x" * 5000))
+    raise ValueError("<script>alert('error')</script>\u202e" + "y" * 2000)
