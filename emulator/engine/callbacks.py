@@ -1,15 +1,21 @@
-"""Running a callback of user code under a timeout, without a task or a timer for those that never suspend.
+"""Running a callback of user code under a timeout, without a timer for those that never suspend.
 
-A callback runs in the task that awaits it. When its time is over the waiter goes on with the error, and the
-callback is abandoned: it runs to its end in a task of its own, and what it gives is ignored, as on Cloudflare
-(case timeout-late-error).
+When the time of a callback is over, its waiter goes on with the error and the callback is abandoned: it runs to
+its end, and what it gives is ignored, as on Cloudflare (case timeout-late-error).
+
+A callback has a task of its own, because asyncio.timeout, TaskGroup and anyio (so httpx) remember in which task
+they were entered and cancel it later. In the task of run() they would then cancel the run, long after the callback
+was abandoned. The task is only used up by a callback that suspends: up to there the callback is driven by its
+waiter while the task stands in as the current one, so that one without an await costs neither task nor turn.
 """
 
 from __future__ import annotations
 
 import asyncio
+from asyncio.tasks import _enter_task, _leave_task
 from collections.abc import Coroutine, Generator
-from typing import Any, Generic, TypeVar
+from contextvars import Context, copy_context
+from typing import Any, TypeVar
 
 from bindings.errors import WorkflowTimeoutError
 from emulator.engine.timers import Deadlines
@@ -21,25 +27,20 @@ class _TimeIsUp(Exception):
     """Wakes the waiter of an abandoned callback."""
 
 
-class _Pending(asyncio.Future[None]):
-    """Stands for the future that a callback awaits, so that its waiter can be woken without cancelling it."""
+class _Outcome(asyncio.Future[Any]):
+    """What the waiter of a suspended callback awaits; the first who ends it wins."""
 
-    def __init__(self, awaited: asyncio.Future[Any]) -> None:
-        super().__init__(loop=awaited.get_loop())
-        self.awaited = awaited
-        awaited.add_done_callback(self._done)
-
-    def _done(self, _: asyncio.Future[Any]) -> None:
+    def succeed(self, value: Any) -> None:
         if not self.done():
-            self.set_result(None)
+            self.set_result(value)
 
-    def cancel(self, msg: Any | None = None) -> bool:
-        """Cancelling the task means cancelling what the callback awaits; it hears of it there."""
-        return self.awaited.cancel(msg)
+    def fail(self, error: BaseException) -> None:
+        if not self.done():
+            self.set_exception(error)
+            self.exception()  # seen here: a waiter that was cancelled does not ask any more
 
     def give_up(self) -> None:
-        if not self.done():
-            self.set_exception(_TimeIsUp())
+        self.fail(_TimeIsUp())
 
 
 class Callbacks:
@@ -47,99 +48,137 @@ class Callbacks:
 
     def __init__(self, deadlines: Deadlines) -> None:
         self.deadlines = deadlines
-        self._abandoned: set[asyncio.Future[None]] = set()
+        self._spare: _Driver | None = None
+        self._suspended: set[asyncio.Task[None]] = set()
 
-    def within(self, timeout_ms: int, coroutine: Coroutine[Any, Any, T]) -> WithTimeout[T]:
-        """Awaitable: the result of `coroutine`, or `WorkflowTimeoutError` after `timeout_ms`."""
-        return WithTimeout(coroutine, timeout_ms, self)
+    async def within(self, timeout_ms: int, coroutine: Coroutine[Any, Any, T]) -> T:
+        """The result of `coroutine`; raises `WorkflowTimeoutError` after `timeout_ms`.
 
-    def abandon(self, coroutine: Coroutine[Any, Any, Any], awaited: Any) -> None:
-        """Leaves a started coroutine, which waits for `awaited`, to itself."""
-        rest = asyncio.ensure_future(_run_out(coroutine, awaited))
-        self._abandoned.add(rest)
-        rest.add_done_callback(self._forget)
-
-    def _forget(self, rest: asyncio.Future[None]) -> None:
-        self._abandoned.discard(rest)
-        if not rest.cancelled():
-            rest.exception()  # a late error is ignored
-
-    def stop(self) -> None:
-        """At the end of the engine: nobody waits for abandoned callbacks."""
-        self.deadlines.stop()
-        for rest in list(self._abandoned):
-            rest.cancel()
-
-
-class WithTimeout(Generic[T]):
-    """One callback on its way; see `Callbacks.within`."""
-
-    __slots__ = ("_callbacks", "_coroutine", "_pending", "_timed_out", "_timeout_ms")
-
-    def __init__(self, coroutine: Coroutine[Any, Any, T], timeout_ms: int, callbacks: Callbacks) -> None:
-        self._coroutine = coroutine
-        self._timeout_ms = timeout_ms
-        self._callbacks = callbacks
-        self._pending: _Pending | None = None
-        self._timed_out = False
-
-    def __await__(self) -> Generator[Any, Any, T]:
+        A cancelled waiter cancels the callback and does not wait for it.
+        """
+        driver, self._spare = self._take(), None
         try:
-            awaited = self._coroutine.send(None)
+            awaited = driver.begin(coroutine)
         except StopIteration as done:
+            self._spare = driver
             result: T = done.value
             return result
-        return (yield from self._suspended(awaited))
+        except BaseException:
+            self._spare = driver
+            raise
+        late: T = await self._suspend(driver, awaited, timeout_ms)
+        return late
 
-    def _suspended(self, awaited: Any) -> Generator[Any, Any, T]:
-        deadline = self._callbacks.deadlines.after(self._timeout_ms, self._time_is_up)
+    def _take(self) -> _Driver:
+        spare = self._spare
+        return spare if spare is not None and spare.is_fresh else _Driver(asyncio.get_running_loop())
+
+    async def _suspend(self, driver: _Driver, awaited: Any, timeout_ms: int) -> Any:
+        self._suspended.add(driver.task)
+        driver.task.add_done_callback(self._suspended.discard)
+        outcome = driver.go_on(awaited)
+        deadline = self.deadlines.after(timeout_ms, outcome.give_up)
         try:
-            while True:
-                if self._timed_out:
-                    self._abandon(awaited)
-                try:
-                    yield from self._pause(awaited)
-                except _TimeIsUp:
-                    self._abandon(awaited)
-                awaited = self._coroutine.send(None)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-        except GeneratorExit:
-            self._coroutine.close()
+            return await outcome
+        except _TimeIsUp:
+            raise WorkflowTimeoutError(timeout_ms) from None
+        except asyncio.CancelledError:
+            if not driver.task.done():  # else it is the callback's own
+                driver.task.cancel()
             raise
         finally:
             deadline.cancel()
 
-    def _pause(self, awaited: Any) -> Generator[Any, Any, None]:
-        if awaited is None:  # a bare yield, such as asyncio.sleep(0)
-            yield None
-            return
-        awaited._asyncio_future_blocking = False
-        self._pending = _Pending(awaited)
-        yield from self._pending
-
-    def _time_is_up(self) -> None:
-        self._timed_out = True
-        if self._pending is not None:
-            self._pending.give_up()
-
-    def _abandon(self, awaited: Any) -> None:
-        self._callbacks.abandon(self._coroutine, awaited)
-        raise WorkflowTimeoutError(self._timeout_ms)
+    def stop(self) -> None:
+        """At the end of the engine: nobody waits for abandoned callbacks."""
+        self.deadlines.stop()
+        if self._spare is not None:
+            self._spare.task.cancel()
+        for task in list(self._suspended):
+            task.cancel()
 
 
-async def _run_out(coroutine: Coroutine[Any, Any, Any], awaited: Any) -> None:
-    if awaited is not None:
-        await asyncio.wait([awaited])
-    await _Started(coroutine)
+class _Driver:
+    """A task for one callback: stands by until the callback has suspended, then drives it to its end."""
 
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._suspended: asyncio.Future[None] = loop.create_future()
+        self._coroutine: Coroutine[Any, Any, Any] | None = None
+        self._context: Context | None = None
+        self._awaited: Any = None
+        self._outcome = _Outcome(loop=loop)
+        self.task: asyncio.Task[None] = loop.create_task(self._main(), name="step callback")
 
-class _Started:
-    """Awaitable: goes on with a coroutine that has been started already."""
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nobody has ended or cancelled the task; a callback may have, that kept hold of it."""
+        return not self.task.done() and not self.task.cancelling()
 
-    def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+    def begin(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Drives the callback up to its first suspension; gives what it awaits there.
+
+        Raises `StopIteration` with the result when it never suspends, or the error of the callback.
+        """
+        self._context = copy_context()
+        waiter = asyncio.current_task()
+        assert waiter is not None
+        _leave_task(self._loop, waiter)
+        _enter_task(self._loop, self.task)
+        try:
+            awaited = self._context.run(coroutine.send, None)
+        finally:
+            _leave_task(self._loop, self.task)
+            _enter_task(self._loop, waiter)
         self._coroutine = coroutine
+        return awaited
 
-    def __await__(self) -> Generator[Any, Any, Any]:
-        return (yield from self._coroutine.__await__())
+    def go_on(self, awaited: Any) -> _Outcome:
+        """Leaves the rest of the callback to the task."""
+        self._awaited = awaited
+        self._suspended.set_result(None)
+        return self._outcome
+
+    async def _main(self) -> None:
+        await self
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        error = yield from self._until_suspended()
+        if self._coroutine is None:
+            return
+        try:
+            self._outcome.succeed((yield from self._drive(self._coroutine, error)))
+        except (KeyboardInterrupt, GeneratorExit):
+            self._outcome.cancel()
+            raise
+        except BaseException as raised:  # noqa: BLE001 - user code may raise anything
+            self._outcome.fail(raised)
+
+    def _until_suspended(self) -> Generator[Any, Any, BaseException | None]:
+        """Gives what is to be thrown into the callback: a cancellation that came before this turn."""
+        try:
+            yield from self._suspended
+        except asyncio.CancelledError as cancelled:
+            # Where something is awaited, that is cancelled, and the callback hears of it from there.
+            if self._awaited is None or not self._awaited.cancel():
+                return cancelled
+        return None
+
+    def _drive(self, coroutine: Coroutine[Any, Any, Any], error: BaseException | None) -> Generator[Any, Any, Any]:
+        """The result of the callback."""
+        assert self._context is not None
+        run, awaited = self._context.run, self._awaited
+        while True:
+            if error is None:
+                try:
+                    yield awaited
+                except GeneratorExit:
+                    coroutine.close()
+                    raise
+                except BaseException as thrown:  # noqa: BLE001 - a cancellation
+                    error = thrown
+            try:
+                awaited = run(coroutine.send, None) if error is None else run(coroutine.throw, error)
+            except StopIteration as done:
+                return done.value
+            error = None

@@ -13,7 +13,10 @@ from emulator.storage.records import EventType, StepState
 pytestmark = pytest.mark.anyio
 
 
-def failing(world, until=10**9, error=RuntimeError("boom")):
+BOOM = RuntimeError("boom")
+
+
+def failing(world, until=10**9, error=BOOM):
     """A callback that notes its attempts with their times, and fails up to attempt `until`."""
 
     def callback(ctx):
