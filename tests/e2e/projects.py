@@ -45,3 +45,10 @@ def write_entry(folder: Path, source: str) -> None:
     new = folder / "src" / "entry.new"
     new.write_text(IMPORTS + textwrap.dedent(source), encoding="utf-8")
     new.replace(folder / "src" / "entry.py")
+
+
+def write_config(folder: Path, settings: dict[str, Any]) -> None:
+    """Replaces the configuration at once."""
+    new = folder / "wrangler.new"
+    new.write_text(json.dumps(settings), encoding="utf-8")
+    new.replace(folder / "wrangler.jsonc")

@@ -1,0 +1,145 @@
+"""Ctrl-C, once and twice."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.process import DevProcess, until
+
+Project = Callable[..., Path]
+Start = Callable[..., DevProcess]
+
+#: A step that works until a file is there; what it has done is in another.
+WORKS = """
+import asyncio
+from pathlib import Path
+
+
+class Flow(WorkflowEntrypoint):
+    async def run(self, event, step):
+        here = Path(event.payload["here"])
+
+        @step.do("work")
+        async def work():
+            with (here / "done").open("a") as done:
+                print("working", file=done)
+            print("working")
+            while not (here / "go").exists():
+                await asyncio.sleep(0.005)
+            return "worked"
+
+        return await work()
+
+
+class Blocks(WorkflowEntrypoint):
+    async def run(self, event, step):
+        @step.do("block")
+        def block():
+            print("blocking")
+            while True:
+                pass
+
+        await block()
+"""
+
+
+@pytest.fixture
+def folder(project: Project) -> Path:
+    blocks = {"name": "blocks", "binding": "BLOCKS", "class_name": "Blocks"}
+    return project(WORKS, workflows=[{"name": "flow", "binding": "FLOW", "class_name": "Flow"}, blocks])
+
+
+@pytest.fixture
+def server(dev: Start, folder: Path) -> DevProcess:
+    return dev(folder)
+
+
+def impatient(server: DevProcess) -> int:
+    """Ctrl-C again and again (two that come at once are one to the operating system); gives the exit code."""
+
+    def ended() -> bool:
+        if server.is_running:
+            server.signal()
+        return not server.is_running
+
+    until("the end", ended)
+    return server.wait()
+
+
+def test_ctrl_c_ends_it_with_exit_code_0_and_no_traceback(server: DevProcess) -> None:
+    assert server.url
+
+    assert server.stop() == 0
+    assert "Traceback" not in server.output
+
+
+def test_sigterm_ends_it_like_ctrl_c(server: DevProcess) -> None:
+    assert server.url
+
+    server.signal(signal.SIGTERM)
+
+    assert server.wait() == 0
+
+
+def test_a_step_in_flight_may_end_and_does_not_run_again(
+    dev: Start, folder: Path, server: DevProcess, tmp_path: Path
+) -> None:
+    server.create("flow", "one", {"here": str(tmp_path)})
+    server.until_output("working")
+    server.signal()
+
+    (tmp_path / "go").touch()
+
+    assert server.wait() == 0
+    again = dev(folder)
+    assert again.until_status("flow", "one", "complete")["output"] == "worked"
+    assert (tmp_path / "done").read_text() == "working\n"
+
+
+def test_a_second_ctrl_c_ends_it_at_once_and_the_step_runs_again_at_the_next_start(
+    dev: Start, folder: Path, server: DevProcess, tmp_path: Path
+) -> None:
+    server.create("flow", "one", {"here": str(tmp_path)})
+    server.until_output("working")
+    asked_at = time.monotonic()
+
+    assert impatient(server) == 130
+    assert time.monotonic() - asked_at < 2
+    (tmp_path / "go").touch()
+    again = dev(folder).until_status("flow", "one", "complete")
+    assert [attempt["success"] for attempt in again["steps"][0]["attempts"]] == [False, True]
+    assert (tmp_path / "done").read_text() == "working\nworking\n"
+
+
+def test_code_that_blocks_everything_is_ended_by_the_second_ctrl_c(server: DevProcess) -> None:
+    server.create("blocks", "one")
+    server.until_output("blocking")
+
+    assert impatient(server) == 130
+
+
+def test_a_stopped_server_leaves_no_word_of_where_it_answers(server: DevProcess, tmp_path: Path) -> None:
+    assert server.url
+
+    server.stop()
+
+    assert not (tmp_path / "state" / "server.json").exists()
+
+
+def test_an_instance_that_sleeps_does_not_hold_up_the_stop(dev: Start, project: Project) -> None:
+    folder = project(
+        "class Flow(WorkflowEntrypoint):\n    async def run(self, event, step):\n"
+        "        await step.sleep('nap', '1 day')\n"
+    )
+    server = dev(folder)
+    server.create("flow", "one")
+    server.until_status("flow", "one", "waiting")
+    asked_at = time.monotonic()
+
+    assert server.stop() == 0
+    assert time.monotonic() - asked_at < 2
