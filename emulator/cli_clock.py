@@ -1,0 +1,73 @@
+"""`stepwell clock`: the emulator's clock, shown and moved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from bindings.durations import InvalidDuration, describe_ms, duration_ms
+from emulator.cli_server import Asked, server_options
+
+_SHORT = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def clock(ctx: click.Context) -> None:
+    """Show or move the clock: a week of sleeps plays back in a moment."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(show)
+
+
+@clock.command()
+@server_options
+def show(asked: Asked) -> None:
+    """Show the time of the emulator, and what is due next."""
+    with asked.client() as client:
+        asked.answer(client.clock(), _say)
+
+
+@clock.command()
+@click.argument("duration", nargs=-1, required=True)
+@server_options
+def advance(asked: Asked, duration: tuple[str, ...]) -> None:
+    """Move the clock by DURATION: "1 day", 90m, or a number of ms. What becomes due happens in order."""
+    ms = _duration(" ".join(duration))
+    with asked.client() as client:
+        asked.answer(client.advance_clock(ms), _say)
+
+
+@clock.command("next")
+@server_options
+def advance_to_next(asked: Asked) -> None:
+    """Move the clock to what is due next."""
+    with asked.client() as client:
+        asked.answer(client.advance_clock_to_next(), _say)
+
+
+def _duration(text: str) -> int:
+    """Cloudflare's durations, and the short forms that shells like: 90s, 15m, 2h, 1d, 1w."""
+    if text.isascii() and text.isdecimal() and len(text) < 16:
+        return int(text)
+    unit = _SHORT.get(text[-1:])
+    long_form = f"{text[:-1]} {unit}" if unit and text[:-1].replace(".", "", 1).isdecimal() else text
+    try:
+        return duration_ms(long_form)
+    except InvalidDuration:
+        raise click.BadParameter(
+            f'{text!r} is no duration; expected one like "1 day", 90m or a number of ms.', param_hint="DURATION"
+        ) from None
+
+
+def _say(result: dict[str, Any]) -> None:
+    from emulator import cli_tables as show_as
+
+    skew = result["skew_ms"]
+    show_as.print_values(
+        {
+            "Time": show_as.time(result["now"]),
+            "Moved by": describe_ms(skew) if skew else None,
+            "Next": show_as.time(result["next_at"]) or "nothing is due",
+        }
+    )

@@ -1,0 +1,149 @@
+"""How the command line shows Workflows and instances: tables and labelled values, coloured on a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from bindings.durations import describe_ms
+
+_COLOURS: Final = {
+    "queued": "cyan",
+    "running": "blue",
+    "waiting": "magenta",
+    "waitingForPause": "yellow",
+    "paused": "yellow",
+    "rollingBack": "yellow",
+    "complete": "green",
+    "errored": "red",
+    "terminated": "red",
+}
+_ATTEMPT: Final = {None: "[blue]working[/]", True: "[green]success[/]", False: "[red]error[/]"}
+_PIPE_WIDTH: Final = 400
+_TYPES: Final = {"step": "step", "rollback": "rollback", "sleep": "sleep", "waitForEvent": "wait for event"}
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Cells are markup. Nothing is cut off: what is too wide for the terminal is folded."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    _console().print(table)
+
+
+def print_values(values: Mapping[str, str | None], indent: int = 0) -> None:
+    """Labelled values, one a line; those without a value are left out."""
+    shown = {label: value for label, value in values.items() if value is not None}
+    width = max(map(len, shown), default=0) + 2
+    console = _console()
+    for label, value in shown.items():
+        console.print(f"{' ' * indent}[bold]{label + ':':{width}}[/]{value}", soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """A line of markup."""
+    _console().print(text, soft_wrap=True)
+
+
+def _console() -> Console:
+    """In a pipe there is no width to keep to, and programs read whole lines."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
+
+
+# -- cells
+def plain(value: object) -> str:
+    return escape(str(value))
+
+
+def status(word: str) -> str:
+    return f"[{_COLOURS.get(word, 'white')}]{plain(word)}[/]"
+
+
+def time(text: str | None) -> str | None:
+    """A time as this machine's zone has it."""
+    if text is None:
+        return None
+    return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def duration(start: str | None, end: str | None) -> str | None:
+    if start is None or end is None:
+        return None
+    length = datetime.fromisoformat(end) - datetime.fromisoformat(start)
+    return describe_ms(round(length.total_seconds() * 1000))
+
+
+def error(of: Mapping[str, Any] | None) -> str | None:
+    return None if of is None else f"[red]{plain(of['name'])}: {plain(of['message'])}[/]"
+
+
+def value(data: object, most: int) -> str:
+    """A value as JSON, cut after `most` characters."""
+    text = json.dumps(data, ensure_ascii=False)
+    return plain(text if len(text) <= most else f"{text[:most]}[...output truncated]")
+
+
+# -- one instance
+def print_instance(workflow: str, instance_id: str, instance: Mapping[str, Any]) -> None:
+    rollback = instance.get("rollback")
+    print_values(
+        {
+            "Workflow": plain(workflow),
+            "Instance": plain(instance_id),
+            "Version": plain(instance["versionId"]),
+            "Status": status(instance["status"]),
+            "Trigger": plain(instance["trigger"]["source"]),
+            "Queued": time(instance["queued"]),
+            "Start": time(instance["start"]),
+            "End": time(instance["end"]),
+            "Duration": duration(instance["start"], instance["end"]),
+            "Params": value(instance["params"], 1_000),
+            "Output": None if instance["output"] is None else value(instance["output"], 1_000),
+            "Error": error(instance["error"]),
+            "Rollback": None if rollback is None else plain(rollback["outcome"]),
+        }
+    )
+
+
+def print_step(step: Mapping[str, Any], *, with_output: bool, most: int) -> None:
+    """A step with its attempts."""
+    if step["type"] == "termination":
+        print_values({"Type": "termination", "Trigger": plain(step["trigger"]["source"])}, indent=2)
+        return
+    finished = step.get("finished", step.get("success") is not None)
+    print_values(
+        {
+            "Name": plain(step["name"]),
+            "Type": _TYPES.get(step["type"], plain(step["type"])),
+            "Event": plain(step["event_type"]) if "event_type" in step else None,
+            "Start": time(step["start"]),
+            "End" if finished else "Until": time(step["end"]),
+            "Duration": duration(step["start"], step["end"]),
+            "Success": {None: None, True: "[green]yes[/]", False: "[red]no[/]"}[step.get("success")],
+            "Error": error(step.get("error")),
+            "Output": value(step["output"], most) if with_output and "output" in step else None,
+        },
+        indent=2,
+    )
+    if step.get("attempts"):
+        rows = [_attempt(number, attempt) for number, attempt in enumerate(step["attempts"], 1)]
+        print_table(("  Attempt", "Start", "Duration", "State", "Error"), rows)
+
+
+def _attempt(number: int, attempt: Mapping[str, Any]) -> list[str]:
+    return [
+        f"  {number}",
+        time(attempt["start"]) or "",
+        duration(attempt["start"], attempt["end"]) or "",
+        _ATTEMPT[attempt["success"]],
+        error(attempt["error"]) or "",
+    ]
