@@ -16,12 +16,14 @@ class Sink:
     def __init__(self) -> None:
         self.marks: list[tuple[str, str, int]] = []
         self._server: asyncio.Server | None = None
+        self._writers: list[asyncio.StreamWriter] = []
 
     async def start(self) -> str:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -32,9 +34,12 @@ class Sink:
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         if self._server is not None:
             self._server.close()
+        for writer in self._writers:
+            writer.close()
+        await asyncio.sleep(0.05)  # the connections' tasks see the end
 
     def first_after(self, at_ns: int) -> dict[str, int]:
         """The first mark of each instance since then."""
@@ -60,7 +65,7 @@ async def after_a_kill(server: Server, limits: dict[str, float], count: int = 10
         all_went_on = await until(lambda: len(sink.first_after(killed_ns)) == count, give_up_s=30)
         went_on = sink.first_after(killed_ns)
     finally:
-        sink.stop()
+        await sink.stop()
     last_s = max(0.0, (max(went_on.values()) - ready_ns) / 1e9) if all_went_on else 30.0
     name = f"{count} instances go on after kill -9"
     return [Figure(name, last_s, "s", limits["process_start_s"], "starting a bare process", "at most", 1, 0.2)]
