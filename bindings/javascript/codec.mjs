@@ -24,6 +24,9 @@ export function decode(text) {
   return text.includes('"$"') ? new Decoder().value(tree) : tree;
 }
 
+/** The value of a text that was parsed already, as it stands inside of a message. */
+export const decodeTree = (tree) => new Decoder().value(tree);
+
 function write(tree, value) {
   try {
     return JSON.stringify(isPlain(value) ? value : tree());

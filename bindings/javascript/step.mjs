@@ -40,11 +40,13 @@ export class WorkflowStep {
 
 /** The config as data, and the function that was its `retries.delay`. */
 function withoutDelayFunction(config) {
+  if (config === null) return [false, undefined]; // wrong, while undefined is none
   if (!isObject(config)) return [config, undefined];
   const sent = defined(config);
+  if (sent.retries === undefined) return [sent, undefined];
+  const { delay } = sent.retries; // fails for null, as on Cloudflare (contract case config-retries-null)
   if (!isObject(sent.retries)) return [sent, undefined];
   sent.retries = defined(sent.retries);
-  const { delay } = sent.retries;
   if (typeof delay !== "function") return [sent, undefined];
   sent.retries.delay = null;
   return [sent, delay];

@@ -1,5 +1,5 @@
 // `env.MY_WORKFLOW` and the instances it gives, with Cloudflare's methods; the engine checks every argument.
-import { decode, encode, encodeArguments } from "./codec.mjs";
+import { decodeTree, encode, encodeArguments } from "./codec.mjs";
 import { NotSerialisable, cloneError } from "./errors.mjs";
 
 const instances = (channel, workflow, ids) => ids.map((id) => new WorkflowInstance(channel, workflow, id));
@@ -14,6 +14,7 @@ export class WorkflowImpl {
   }
 
   async create(options) {
+    if (options !== undefined) void ("id" in options); // what is no object fails here, in V8's words
     const id = await this.#call("create", packOptions(options, "params"));
     return new WorkflowInstance(this.#channel, this.#name, id);
   }
@@ -50,7 +51,8 @@ export class WorkflowInstance {
   }
 
   async status() {
-    return this.#call("status");
+    const { status, output, error } = await this.#call("status");
+    return { status, output: output === undefined ? null : decodeTree(output), ...(error && { error }) };
   }
 
   async pause() {
@@ -74,6 +76,7 @@ export class WorkflowInstance {
   }
 
   async sendEvent(event) {
+    const { type: _ } = event; // as above
     await this.#call("sendEvent", packOptions(event, "payload"));
   }
 
@@ -109,10 +112,10 @@ class Subscription {
       this.#ended = true;
       return { done: true, value: undefined };
     }
-    const { event, stream } = JSON.parse(line);
-    const value = decode(JSON.stringify(event));
-    if (stream !== undefined) value.output = await this.#channel.stream(stream);
-    return { done: false, value };
+    const { event, values, stream } = JSON.parse(line);
+    for (const [key, tree] of Object.entries(values)) event[key] = decodeTree(tree);
+    if (stream !== undefined) event.output = await this.#channel.stream(stream);
+    return { done: false, value: event };
   }
 
   [Symbol.dispose]() {
@@ -123,11 +126,12 @@ class Subscription {
 
 /**
  * Options with `key` replaced by its encoded text, since the engine keeps it as it is. A field that is undefined is
- * left out. What is no object goes as it is: the engine says what is wrong with it.
+ * left out, but for the id (contract case ids-undefined). What is no object goes as it is: the engine says what is
+ * wrong with it.
  */
 function packOptions(options, key) {
   if (typeof options !== "object" || options === null || Array.isArray(options)) return options;
-  const packed = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const packed = Object.fromEntries(Object.entries(options).filter(([k, v]) => v !== undefined || k === "id"));
   if (key in packed) packed[key] = encodeUserValue(packed[key]);
   return packed;
 }

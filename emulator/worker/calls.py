@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import uvicorn
 
-from bindings.errors import EngineError, ErrorInfo, WorkerError
+from bindings.errors import EngineError, WorkerError
 from bindings.ports import InstanceStatus, StreamOutput, SubscriptionPort, WorkflowPort
 from bindings.values import UNDEFINED_TEXT, Encoded, Value, decode, encode
 from emulator.worker.host import Receive, Scope, Send
@@ -47,6 +47,8 @@ class Calls:
             lifespan="off",
             access_log=False,
             log_config=None,
+            interface="asgi3",
+            proxy_headers=False,
             http="httptools",
             ws="none",
             date_header=False,
@@ -87,7 +89,9 @@ class Calls:
 
     async def _call(self, head: BindingCall, body: str) -> str:
         try:
-            return f"{{}}\n{await self._value(head, body)}"
+            is_status = head["method"] == "status"
+            value = await self._value(head, body)
+            return f'{{"status":true}}\n{value}' if is_status else f"{{}}\n{value}"
         except (EngineError, WorkerError) as error:
             return _dumps(BindingAnswer(error=wire_error(error.info))) + "\n"
 
@@ -120,8 +124,9 @@ class Calls:
 
     def _line(self, event: Mapping[str, object]) -> str:
         """A `SubscriptionLine`, written by hand because its values are encoded already."""
-        fields = [f"{_dumps(key)}:{_encoded(value)}" for key, value in event.items() if not _is_stream(value)]
-        line = f'{{"event":{{{",".join(fields)}}}'
+        plain = {k: v for k, v in event.items() if not isinstance(v, Encoded | StreamOutput)}
+        values = [f"{_dumps(key)}:{value}" for key, value in event.items() if isinstance(value, Encoded)]
+        line = f'{{"event":{_dumps(plain)},"values":{{{",".join(values)}}}'
         output = event.get("output")
         if isinstance(output, StreamOutput):
             line += f',"stream":{_dumps(self.lend(output))}'
@@ -133,14 +138,6 @@ class Calls:
             await _answer(send, 404, _TEXT, b"")
         else:
             await _stream(send, b"application/octet-stream", stream.chunks)
-
-
-def _is_stream(value: object) -> bool:
-    return isinstance(value, StreamOutput)
-
-
-def _encoded(value: object) -> str:
-    return value if isinstance(value, Encoded) else encode(value)
 
 
 # -- the methods -------------------------------------------------------------------------------------------------
@@ -175,20 +172,13 @@ async def _status(port: WorkflowPort, instance_id: str, _: Value) -> Encoded:
 
 
 def _status_text(status: InstanceStatus) -> Encoded:
-    """The object that `status()` gives; `error` only when there is one."""
-    fields = [f'"status":{_dumps(status.status)}', f'"output":{_output(status)}']
+    """JSON whose `output` is an encoded value, if there is one; `error` only when there is one."""
+    fields = [f'"status":{_dumps(status.status)}']
+    if status.output is not None and status.output != UNDEFINED_TEXT:
+        fields.append(f'"output":{status.output}')
     if status.error is not None:
-        fields.append(f'"error":{_dumps(_public(status.error))}')
+        fields.append(f'"error":{_dumps(status.error.public())}')
     return Encoded("{" + ",".join(fields) + "}")
-
-
-def _output(status: InstanceStatus) -> str:
-    missing = status.output is None or status.output == UNDEFINED_TEXT
-    return "null" if missing else str(status.output)
-
-
-def _public(error: ErrorInfo) -> dict[str, str]:
-    return error.public()
 
 
 async def _send_event(port: WorkflowPort, instance_id: str, event: Value) -> Encoded:

@@ -1,4 +1,4 @@
-"""Requests from outside to a JavaScript Worker: an ASGI app that passes them to the runtime and the answers back."""
+"""Requests from outside to a JavaScript Worker: an ASGI app that hands them to the runtime and the answers back."""
 
 from __future__ import annotations
 

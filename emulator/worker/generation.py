@@ -18,7 +18,7 @@ from emulator.worker.console import Console
 from emulator.worker.frames import WireSocket
 from emulator.worker.host import HostCrashed, WorkerLoadError
 from emulator.worker.launch import Doors, Launcher, RuntimeFailed
-from emulator.worker.passes import Pass, StreamLender
+from emulator.worker.passes import Lease, Pass, StreamLender
 from emulator.worker.sourcemaps import StackMapper
 from emulator.worker.watchdog import Watchdog
 
@@ -185,33 +185,26 @@ class RuntimeGeneration:
         """The runner of one Workflow class."""
 
         async def run(event: RunEvent, port: StepPort) -> Encoded:
+            socket, idle = await self._socket(worker)
+            one = Pass(socket, port, self._lender, self._mappers[worker].info)
+            socket.listener = one
             self._instances[event.instance_id] += 1
-            try:
-                return await self._run(worker, class_name, event, port)
-            finally:
-                self._instances[event.instance_id] -= 1
-                if not self._instances[event.instance_id]:
-                    del self._instances[event.instance_id]
-                self._end_if_unused()
+            lease = Lease(lambda: self._release(event.instance_id, one, socket, idle))
+            return await one.run(class_name, event, lease)
 
         return run
 
-    async def _run(self, worker: str, class_name: str, event: RunEvent, port: StepPort) -> Encoded:
-        socket, idle = await self._socket(worker)
-        one = Pass(socket, port, self._lender, self._mappers[worker].info)
-        socket.listener = one
-        finished = False
-        try:
-            output = await one.run(class_name, event)
-            finished = True
-        finally:
-            # What is still going on in the runtime must not meet the next pass; closing ends it.
-            if finished and one.clean and not socket.closed and len(idle) < _IDLE_SOCKETS:
-                socket.listener = None
-                idle.append(socket)
-            else:
-                socket.abort()
-        return output
+    def _release(self, instance_id: str, one: Pass, socket: WireSocket, idle: list[WireSocket]) -> None:
+        """Nobody needs the pass any more. Closing ends what still goes on in the runtime."""
+        self._instances[instance_id] -= 1
+        if not self._instances[instance_id]:
+            del self._instances[instance_id]
+        if one.clean and not socket.closed and len(idle) < _IDLE_SOCKETS:
+            socket.listener = None
+            idle.append(socket)
+        else:
+            socket.abort()
+        self._end_if_unused()
 
     async def _socket(self, worker: str) -> tuple[WireSocket, list[WireSocket]]:
         """A socket for one pass, and the list that takes it back. Raises `HostCrashed`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from itertools import count
@@ -72,6 +73,19 @@ class _Question:
     context: contextvars.Context
 
 
+class Lease:
+    """The right to a socket. It ends with the last who holds it: the runner, or a rollback handler.
+
+    The engine calls rollback handlers after run() has ended; when it has dropped them all, nobody needs the socket.
+    """
+
+    def __init__(self, release: Callable[[], None]) -> None:
+        self._release = release
+
+    def __del__(self) -> None:
+        self._release()
+
+
 class Pass:
     """Listens to one socket while one pass runs on it. Make one per pass."""
 
@@ -84,6 +98,8 @@ class Pass:
     ) -> None:
         """`mapped` puts the user's own lines into the stack of an error."""
         loop = asyncio.get_running_loop()
+        self._lease: weakref.ref[Lease] | None = None
+        self._lost = False
         self._socket = socket
         self._port = port
         self._lender = lender
@@ -98,11 +114,13 @@ class Pass:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing of this pass goes on in the runtime, so that its socket can carry another."""
-        return not self._questions and not self._streams and not self._tasks
+        """Whether run() has ended and nothing of it goes on, so that the socket can carry another pass."""
+        ended = self._over.done() and not self._over.cancelled()
+        return ended and not (self._lost or self._questions or self._streams or self._tasks)
 
-    async def run(self, class_name: str, event: RunEvent) -> Encoded:
+    async def run(self, class_name: str, event: RunEvent, lease: Lease) -> Encoded:
         """What run() returns. Raises what it raised as `WorkerError`; `NotSerialisable`, `HostCrashed`."""
+        self._lease = weakref.ref(lease)
         head: Run = {
             "t": "run",
             "class": class_name,
@@ -147,6 +165,7 @@ class Pass:
 
     def _fail(self, error: BaseException) -> None:
         """Ends the pass, and everything that waits for an answer of the runtime."""
+        self._lost = True
         if not self._over.done():
             self._over.set_exception(error)
             self._over.exception()  # the runner may be gone already
@@ -183,9 +202,11 @@ class Pass:
             done = await call
         except (EngineError, WorkerError) as error:
             self._send(Failed(t="failed", id=call_id, error=wire_error(info_of(error))))
+        except RunAborted as error:  # a CancelledError, but one that means the whole pass
+            self._fail(error)
         except asyncio.CancelledError:
             raise
-        except (RunAborted, Exception) as error:  # noqa: BLE001 - the pass raises it
+        except Exception as error:  # noqa: BLE001 - the pass raises it
             self._fail(error)
         else:
             if isinstance(done, tuple):
@@ -252,7 +273,9 @@ class Pass:
         return delay
 
     def _rollback_handler(self, call_id: int) -> Callable[[RollbackInput], Coroutine[Any, Any, None]]:
-        async def handler(given: RollbackInput) -> None:
+        lease = self._lease() if self._lease is not None else None
+
+        async def handler(given: RollbackInput, _: Lease | None = lease) -> None:
             n = next(self._numbers)
             head = CallRollback(
                 t="rollback",
@@ -272,7 +295,7 @@ class Pass:
 
     async def _ask(self, n: int, head: ToRuntime, body: str | None = None) -> tuple[Answer, str]:
         """The answer to question `n`. Raises what user code threw; a value that cannot be stored raises too."""
-        if self._over.done() and self._over.exception() is not None:
+        if self._lost:
             raise HostCrashed("the runtime of the Worker ended")
         answer: asyncio.Future[tuple[Answer, str]] = asyncio.get_running_loop().create_future()
         self._questions[n] = _Question(answer, contextvars.copy_context())

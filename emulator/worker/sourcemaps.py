@@ -13,8 +13,7 @@ from typing import Final
 from bindings.errors import ErrorInfo
 
 _DIGITS: Final = {c: n for n, c in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")}
-# `at run (worker.js:12:34)`, also with a scheme or folders before the name.
-_PLACE: Final = re.compile(r"(?:[\w.+-]+:/*)?[^\s()]*?([\w.-]+\.m?js):(\d+):(\d+)")
+_LINE_COLUMN: Final = re.compile(r":(\d{1,9}):(\d{1,9})")
 _OURS: Final = "bindings/javascript/"
 
 
@@ -107,16 +106,16 @@ class StackMapper:
         return replace(info, stack=stack, cause=None if info.cause is None else self.info(info.cause))
 
     def _line(self, line: str) -> str | None:
-        match = _PLACE.search(line)
-        if match is None or match[1] != self._name:
-            return line
-        place = self._map.place(int(match[2]), int(match[3]))
-        if place is None:
+        at = line.find(f"{self._name}:")
+        match = _LINE_COLUMN.match(line, at + len(self._name)) if at >= 0 else None
+        place = self._map.place(int(match[1]), int(match[2])) if match is not None else None
+        if match is None or place is None:
             return line
         if line.lstrip().startswith("at ") and _OURS in place.file.replace(os.sep, "/"):
             return None
-        shown = f"{self._shown(place.file)}:{place.line}:{place.column}"
-        return line[: match.start()] + shown + line[match.end() :]
+        # Before the name may stand a scheme or folders: all of the word, or of what is in parentheses, is replaced.
+        start = max(line.rfind(" ", 0, at), line.rfind("(", 0, at)) + 1
+        return f"{line[:start]}{self._shown(place.file)}:{place.line}:{place.column}{line[match.end() :]}"
 
     def _shown(self, file: str) -> str:
         relative = os.path.relpath(file, self._project)

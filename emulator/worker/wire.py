@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict
 
-from bindings.errors import ErrorInfo
+from bindings.errors import NON_RETRYABLE, ErrorInfo
 
 #: Where the entry takes the engine's sockets when the runtime cannot give them an address of their own.
 RUNS_PATH: Final = "/__stepwell/runs"
@@ -210,15 +211,21 @@ class BindingCall(TypedDict):
 
 
 class BindingAnswer(TypedDict):
-    """The head of an answer; without an error, the body is the encoded value."""
+    """The head of an answer; without an error, the body is the encoded value.
+
+    With `status`, the body is JSON whose `output` is an encoded value: a value inside another would count its
+    containers wrongly.
+    """
 
     error: NotRequired[WireError]
+    status: NotRequired[bool]
 
 
 class SubscriptionLine(TypedDict):
-    """One event; `stream` is the id of the stream that is its output."""
+    """One event: its plain fields, those that are encoded values, and the id of the stream that is its output."""
 
-    event: object
+    event: Mapping[str, object]
+    values: Mapping[str, object]
     stream: NotRequired[str]
 
 
@@ -252,5 +259,14 @@ def wire_error(info: ErrorInfo) -> WireError:
 
 
 def error_info(error: WireError) -> ErrorInfo:
-    """An error that user code threw."""
-    return ErrorInfo.from_json(error)
+    """An error that user code threw, as Workers RPC brings it to the engine: folded, but for NonRetryableError.
+
+    That one is known by its name, or by how its message starts when it has been folded on its way through run()
+    (contract cases errors-named, retries-non-retryable).
+    """
+    info = ErrorInfo.from_json(error)
+    if info.name == "Error" and info.message == NON_RETRYABLE:
+        return replace(info, name=NON_RETRYABLE, message="")
+    if info.name == "Error" and info.message.startswith(f"{NON_RETRYABLE}: "):
+        return replace(info, name=NON_RETRYABLE, message=info.message.removeprefix(f"{NON_RETRYABLE}: "))
+    return info if info.name == NON_RETRYABLE else info.folded()

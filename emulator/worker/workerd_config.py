@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 from emulator.config.model import WorkerConfig
 from emulator.worker.bundling import OUTPUT, RUNS_EXPORT, Bundle
-from emulator.worker.capnp import Node, Verbatim, constant
+from emulator.worker.capnp import Node, Verbatim, constant, quoted
 from emulator.worker.durable_objects import durable_classes
 
 #: The header in which the front door tells what Cloudflare knows of a request.
@@ -66,9 +67,12 @@ def _exported(config: WorkerConfig) -> Iterator[Any]:
     return (w for w in config.workflows if w.class_name in names and w.script_name is None)
 
 
-def workerd_config(parts: Sequence[WorkerPart], engine: EngineAddress, state: Path) -> str:
-    """The text of the configuration. `state` is the folder for what Durable Objects, KV, D1 and queues store."""
-    run = _Run(parts, engine, state)
+def workerd_config(parts: Sequence[WorkerPart], engine: EngineAddress, state: Path, folder: Path) -> str:
+    """The text of the configuration, for a file in `folder`.
+
+    `state` is the folder for what Durable Objects, KV, D1 and queues store.
+    """
+    run = _Run(parts, engine, state, folder)
     services = [*run.workers(), *run.shared(), *run.holders()]
     sockets = [socket for part in parts for socket in _sockets(part)]
     config: dict[str, Node] = {
@@ -94,10 +98,11 @@ def _sockets(part: WorkerPart) -> Iterator[dict[str, Node]]:
 class _Run:
     """What the Workers of one run share."""
 
-    def __init__(self, parts: Sequence[WorkerPart], engine: EngineAddress, state: Path) -> None:
+    def __init__(self, parts: Sequence[WorkerPart], engine: EngineAddress, state: Path, folder: Path) -> None:
         self._parts = parts
         self._engine = engine
         self._state = state
+        self._folder = folder
         self._names = {part.config.name for part in parts}
         self._missing: set[str] = set()
 
@@ -109,7 +114,7 @@ class _Run:
     def _worker(self, part: WorkerPart) -> dict[str, Node]:
         config = part.config
         worker: dict[str, Node] = {
-            "modules": list(_modules(part.bundle)),
+            "modules": list(_modules(part.bundle, self._folder)),
             "compatibilityDate": config.compatibility_date,
             "compatibilityFlags": sorted({*config.compatibility_flags}),
             "bindings": list(self._bindings(part)),
@@ -206,15 +211,17 @@ class _Run:
         yield self._storage(kind)
 
 
-def _modules(bundle: Bundle) -> Iterator[dict[str, Node]]:
-    yield {"name": OUTPUT, "esModule": _embedded(bundle.folder / OUTPUT)}
+def _modules(bundle: Bundle, config_folder: Path) -> Iterator[dict[str, Node]]:
+    # Relative to the configuration: workerd looks absolute paths up among its own files.
+    folder = os.path.relpath(bundle.folder, config_folder)
+    yield {"name": OUTPUT, "esModule": _embedded(folder, OUTPUT)}
     for name in bundle.modules:
         kind = "wasm" if name.endswith(".wasm") else "data"
-        yield {"name": name, kind: _embedded(bundle.folder / name)}
+        yield {"name": name, kind: _embedded(folder, name)}
 
 
-def _embedded(path: Path) -> Verbatim:
-    return Verbatim(f"embed {json.dumps(str(path), ensure_ascii=False)}")
+def _embedded(folder: str, name: str) -> Verbatim:
+    return Verbatim(f"embed {quoted(os.path.join(folder, name))}")
 
 
 def _namespaces(config: WorkerConfig) -> Iterator[dict[str, Node]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Final
 from bindings.errors import WorkerError
 from bindings.ports import WorkflowPort
 from emulator.config.model import WorkerConfig
+from emulator.config.problems import class_not_exported, not_a_workflow
 from emulator.worker.bundling import Bundle, bundle, write_entry
 from emulator.worker.calls import Calls
 from emulator.worker.front_door import FrontDoor
@@ -134,7 +135,7 @@ class JavaScriptRuntime:
             return wrangler_launcher(parts, engine, state, tools, self._options.inspector_port)
         assert tools.workerd is not None
         file = state / "generated" / f"workerd-{self._loads % 8}.capnp"
-        file.write_text(workerd_config(parts, engine, state / "runtime"))
+        file.write_text(workerd_config(parts, engine, state / "runtime", file.parent))
         names = [part.config.name for part in parts]
         return WorkerdLauncher(tools.workerd, file, names, engine.token, self._options.inspector_port)
 
@@ -221,7 +222,7 @@ def _cpu_limit_s(config: WorkerConfig) -> float:
 
 
 async def _check_classes(generation: RuntimeGeneration, configs: Sequence[WorkerConfig]) -> None:
-    """Raises `WorkerLoadError` for a Workflow whose class the Worker does not export (wrangler's message first)."""
+    """Raises `WorkerLoadError` for a Workflow whose class the Worker does not export."""
     caretaker = await generation.caretaker()
     for config in configs:
         exported = await caretaker.classes(config.name)
@@ -231,15 +232,9 @@ async def _check_classes(generation: RuntimeGeneration, configs: Sequence[Worker
 
 
 def _class_problem(config: WorkerConfig, class_name: str, exported: Mapping[str, bool]) -> str:
-    main = config.main.name
+    main = os.path.relpath(config.main, config.folder)
     if class_name in exported:
-        return (
-            f'The class {class_name} of {main} does not extend WorkflowEntrypoint. Write "class {class_name} '
-            'extends WorkflowEntrypoint", imported from "cloudflare:workers".'
-        )
-    near = difflib.get_close_matches(class_name, [name for name in exported if not name.startswith("__")])
-    hint = f' Did you mean "{near[0]}"?' if near else ""
-    return (
-        "Your Worker depends on the following Workflows, which are not exported in your entrypoint file: "
-        f"{class_name}.\nYou should export these objects from your entrypoint, {main}.{hint}"
-    )
+        problem = not_a_workflow(class_name, main)
+    else:
+        problem = class_not_exported(class_name, main, exported)
+    return f"{problem.text} {problem.hint}"

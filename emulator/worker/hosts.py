@@ -1,0 +1,83 @@
+"""The hosts of the Workers of a run: CPython for each Python Worker, one runtime for all JavaScript ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bindings.ports import WorkflowPort
+from emulator.config.project import Project
+from emulator.config.settings import Settings
+from emulator.worker.host import WorkerHost
+from emulator.worker.output import Emit
+
+if TYPE_CHECKING:
+    from emulator.worker.python_host import PythonHost
+    from emulator.worker.workerd_host import JavaScriptRuntime, JavaScriptWorker
+
+
+class Hosts:
+    """Builds the host of each project, in their order, and tells them of changed configurations.
+
+    `ports` gives the bindings of a Worker, `port` that of a Workflow by its name; `now_ms` is the engine's clock.
+    """
+
+    def __init__(
+        self,
+        projects: Sequence[Project],
+        settings: Settings,
+        *,
+        ports: Callable[[Project], Mapping[str, WorkflowPort]],
+        port: Callable[[str], WorkflowPort | None],
+        now_ms: Callable[[], int],
+        emit: Emit,
+        state: Path,
+    ) -> None:
+        self._projects = list(projects)
+        self._settings = settings
+        self._ports = ports
+        self._port = port
+        self._now_ms = now_ms
+        self._emit = emit
+        self._state = state
+        self._runtime: JavaScriptRuntime | None = None
+        self.all: tuple[WorkerHost, ...] = tuple(self._build(project) for project in self._projects)
+
+    def _build(self, project: Project) -> WorkerHost:
+        return self._python(project) if project.config.language == "python" else self._javascript(project)
+
+    def _python(self, project: Project) -> PythonHost:
+        from emulator.worker.python_host import PythonHost
+
+        return PythonHost(
+            project.config,
+            variables=project.vars,
+            workflows=self._ports(project),
+            now_ms=self._now_ms,
+            emit=self._emit,
+        )
+
+    def _javascript(self, project: Project) -> WorkerHost:
+        if self._runtime is None:
+            from emulator.worker.workerd_host import JavaScriptRuntime, RuntimeOptions
+
+            options = RuntimeOptions(self._state, self._settings.runtime, project.config.dev.inspector_port)
+            self._runtime = JavaScriptRuntime(self._javascript_workers, self._port, options)
+        return self._runtime.host(project.config.name)
+
+    def _javascript_workers(self) -> list[JavaScriptWorker]:
+        from emulator.worker.workerd_host import JavaScriptWorker
+
+        return [
+            JavaScriptWorker(project.config, project.vars)
+            for project in self._projects
+            if project.config.language == "javascript"
+        ]
+
+    def configure(self, index: int, project: Project) -> None:
+        """The configuration of a Worker was read anew; it counts from its next load on."""
+        self._projects[index] = project
+        host = self.all[index]
+        if project.config.language == "python" and host.language == "python":
+            host.configure(project.config, project.vars)  # type: ignore[attr-defined]
