@@ -158,7 +158,7 @@ class Emulator:
         )
         ready = loop.create_future()
         self._listener = Listener(App(parts), self._socket)
-        self._listener.start(lambda: _tell(loop, ready))
+        self._listener.start(lambda failure: _tell(loop, ready, failure))
         await ready
 
     async def reload(self, worker: Worker) -> None:
@@ -176,8 +176,11 @@ class Emulator:
         self.engine.store.close()
 
 
-def _tell(loop: asyncio.AbstractEventLoop, ready: asyncio.Future[None]) -> None:
-    loop.call_soon_threadsafe(resolve, ready)
+def _tell(loop: asyncio.AbstractEventLoop, ready: asyncio.Future[None], failure: BaseException | None) -> None:
+    if failure is None:
+        loop.call_soon_threadsafe(resolve, ready)
+    elif not ready.done():
+        loop.call_soon_threadsafe(ready.set_exception, failure)
 
 
 def url_of(sock: socket.socket) -> str:

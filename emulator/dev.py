@@ -19,8 +19,9 @@ from emulator.storage.connection import StorageError
 from emulator.terminal.follower import Follower
 from emulator.terminal.logs import configure_logging
 from emulator.terminal.printer import Printer
+from emulator.terminal.user_output import UserOutput
 from emulator.worker.host import WorkerLoadError
-from emulator.worker.hosts import build_hosts
+from emulator.worker.hosts import Hosts
 
 _log = logging.getLogger("stepwell.dev")
 
@@ -73,14 +74,16 @@ class _Session:
     async def run(self, sock: Any) -> None:
         engine = open_engine(self._settings, str(self._folder.database))
         declare(engine, [(one.project, one.settings) for one in self._opened])
-        hosts = build_hosts(
+        hosts = Hosts(
             [one.project for one in self._opened],
             self._settings,
-            engine,
-            {one.project.config.name: ports(engine, one.project) for one in self._opened},
-            self._folder.path,
+            ports=lambda project: ports(engine, project),
+            port=engine.find_workflow,
+            now_ms=engine.clock.now,
+            emit=UserOutput(self._printer, engine.store, engine.clock.now),
+            state=self._folder.path,
         )
-        workers = [Worker(one.project, host) for one, host in zip(self._opened, hosts, strict=True)]
+        workers = [Worker(one.project, host) for one, host in zip(self._opened, hosts.all, strict=True)]
         emulator = Emulator(self._settings, engine, workers, sock)
         follower = Follower(engine.store.reader(), self._printer, engine.clock.now)
         engine.observe(follower.note)

@@ -51,18 +51,17 @@ class Listener:
         self._socket = sock
         self._server: uvicorn.Server | None = None
         self._thread = threading.Thread(target=self._run, name="stepwell-server", daemon=True)
-        self._failure: BaseException | None = None
 
-    def start(self, ready: Callable[[], None]) -> None:
-        """Starts the thread; `ready` is called on it when requests are answered."""
+    def start(self, ready: Callable[[BaseException | None], None]) -> None:
+        """Starts the thread; `ready` is called on it when requests are answered, or with what prevents that."""
         self._ready = ready
         self._thread.start()
 
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except Exception as error:  # told to the main thread by stop()
-            self._failure = error
+        except BaseException as error:
+            self._ready(error)
             raise
 
     async def _serve(self) -> None:
@@ -89,13 +88,13 @@ class Listener:
         self._socket.close()
 
 
-def _Server(config: uvicorn.Config, ready: Callable[[], None]) -> uvicorn.Server:  # noqa: N802 - makes one
+def _Server(config: uvicorn.Config, ready: Callable[[BaseException | None], None]) -> uvicorn.Server:  # noqa: N802 - makes one
     """A uvicorn server that tells when it has started, and leaves signals to the main thread."""
     import uvicorn
 
     class Telling(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            ready()
+            ready(None)
 
     return Telling(config)

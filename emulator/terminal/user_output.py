@@ -1,0 +1,58 @@
+"""What user code prints: shown at once, and kept with the step that printed it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from bindings.context import StepFrame, current_step
+from emulator.storage.records import LogRow
+from emulator.storage.store import Store
+from emulator.terminal.printer import Printer
+from emulator.worker.console import ConsoleLine
+
+#: A longer line is cut where it is kept; the terminal shows it whole.
+_LONGEST_KEPT: Final = 10_000
+
+
+class UserOutput:
+    """The `emit` of hosts. To be made on the engine's loop; called from any thread."""
+
+    def __init__(self, printer: Printer, store: Store, now_ms: Callable[[], int]) -> None:
+        self._printer = printer
+        self._store = store
+        self._now_ms = now_ms
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+
+    def __call__(self, line: ConsoleLine) -> None:
+        self._printer.text(self._render(line))
+        frame = current_step.get()
+        if frame is None:
+            return
+        row = LogRow(
+            key=0,
+            at=self._now_ms(),
+            step=frame.seq,
+            attempt=frame.attempt,
+            level=logging.getLevelName(line.level).lower(),
+            text=line.text[:_LONGEST_KEPT],
+        )
+        if threading.get_ident() == self._thread:
+            self._keep(frame, row)
+        else:
+            self._loop.call_soon_threadsafe(self._keep, frame, row)
+
+    def _keep(self, frame: StepFrame, row: LogRow) -> None:
+        self._store.add_logs(frame.instance_key, [row])
+
+    def _render(self, line: ConsoleLine) -> str:
+        style = self._printer.style
+        text = style(line.text, "red") if line.level >= logging.ERROR else line.text
+        if line.instance_id is None:
+            return text
+        where = f"{line.instance_id} {line.step}" if line.step else line.instance_id
+        return f"{style(f'[{where}]', 'magenta')} {text}"
