@@ -23,6 +23,7 @@ from bindings.errors import (
 from bindings.ports import StepCallback, StepContext, StepResult, StreamOutput
 from bindings.values import Encoded
 from emulator.engine.delays import delay_before_retry, is_non_retryable
+from emulator.engine.introspection import Point
 from emulator.engine.retries import StepConfig
 from emulator.engine.run import HostCrashed, Run
 from emulator.engine.streams import InvalidStream, store_stream, stored_stream
@@ -75,7 +76,9 @@ class Attempts:
         while True:
             outcome = await self._attempt(row, settings, callback)
             if not isinstance(outcome, Failure):
+                self._run.reached(Point.BEFORE_COMMIT, row)
                 await self._core.commits.durable()
+                self._run.reached(Point.AFTER_RESULT, row)
                 self._run.after_step()
                 return outcome
             await self._fail_or_wait(row, settings, outcome)
@@ -88,6 +91,7 @@ class Attempts:
         run.enter_callback()
         await self._core.commits.durable()
         run.check_attached()
+        run.reached(Point.BEFORE_ATTEMPT, row)
         name = row.public_name
         frame = StepFrame(instance.workflow.name, instance.id, instance.key, name, row.seq, row.attempts)
         token = current_step.set(frame)
@@ -103,6 +107,7 @@ class Attempts:
         finally:
             current_step.reset(token)
         run.check_attached()
+        run.reached(Point.BEFORE_RESULT, row)
         return await self._succeeded(row, result)
 
     async def _call(
@@ -112,7 +117,7 @@ class Attempts:
             mocked = self._run.modifications.outcome(row.name, row.count, row.attempts)
             if mocked is not None:
                 if mocked.times_out:
-                    raise WorkflowTimeoutError(settings.timeout_ms)
+                    raise WorkflowTimeoutError(0)  # Cloudflare's toolkit sets the timeout itself to 0
                 if mocked.error is not None:
                     raise WorkerError(mocked.error)
                 return mocked.result or Encoded("null")
@@ -170,6 +175,7 @@ class Attempts:
         if isinstance(error, HostCrashed):
             raise error
         self._run.check_attached()
+        self._run.reached(Point.BEFORE_RESULT, row)
         self._run.leave_callback()
         if isinstance(error, NotSerialisable):
             return self._unserialisable(row, error)
@@ -232,6 +238,7 @@ class Attempts:
     async def _fail_for_good(self, row: StepRow, logged: ErrorInfo, thrown: ErrorInfo) -> None:
         self._fail(row, logged, thrown)
         await self._core.commits.durable()
+        self._run.reached(Point.AFTER_FAILURE, row)
         self._run.after_step()
         raise WorkerError(thrown)
 

@@ -81,6 +81,8 @@ class Engine:
         if state is None:
             state = WorkflowState(key, definition, version_key, version_id, runner)
             self._workflows[definition.name] = self._by_key[key] = state
+            if self._started:
+                self._passes.adopt(state)
         else:
             was_blocked = state.runner is None
             state.definition, state.runner = definition, runner
@@ -141,6 +143,10 @@ class Engine:
     def introspection(self) -> Introspection:
         return self._core.introspection
 
+    def look_again(self, key: int) -> None:
+        """For tests: an event that the instance waits for may be there, by a change of its modifications."""
+        self._passes.wake(key)
+
     def observe(self, observer: Callable[[frozenset[int]], None]) -> None:
         """Calls back after each commit with the keys of the instances that changed."""
         self._core.changes.observe(observer)
@@ -190,6 +196,11 @@ class Engine:
         return at
 
     async def _move_to(self, at: int) -> None:
+        self.move_clock(at)
+        await self.idle()
+
+    def move_clock(self, at: int) -> None:
+        """Sets the time and wakes what is due by then; `idle` returns when that has gone on as far as it can."""
         clock = self.clock
         if isinstance(clock, VirtualClock):
             clock.move_to(at)
@@ -199,7 +210,6 @@ class Engine:
         else:
             raise EngineError(f"This clock cannot be moved: {type(clock).__name__}")
         self._passes.wake_due()
-        await self.idle()
 
     # -- retention
     def _expire(self) -> None:

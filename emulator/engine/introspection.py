@@ -1,12 +1,14 @@
-"""What tests may change about an instance before it runs: sleeps, delays, results, errors, timeouts, events.
+"""What tests may change about an instance, and the points of a run at which they may crash the engine.
 
-The rules are those of Cloudflare's own test toolkit. The engine asks; `emulator.testing` fills in.
+Changes are of sleeps, delays, results, errors, timeouts and events, by the rules of Cloudflare's own test toolkit.
+The engine asks; `emulator.testing` fills in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
 from bindings.errors import ErrorInfo
@@ -27,8 +29,12 @@ class Modifications(Protocol):
         """What an attempt gives instead of calling the callback."""
         ...
 
-    def event(self, event_type: str) -> Encoded | None:
-        """The payload of a mocked event; real events of the type are then ignored."""
+    def event(self, event_type: str, name: str, count: int) -> Encoded | None:
+        """The payload of a mocked event for this wait: the same one as often as it is asked."""
+        ...
+
+    def ignores_events(self, event_type: str) -> bool:
+        """Whether events of this type are mocked, so that real ones do not count."""
         ...
 
     def times_out_waiting(self, name: str, count: int) -> bool: ...
@@ -43,13 +49,39 @@ class MockedOutcome:
     times_out: bool = False
 
 
+class Point(StrEnum):
+    """Points of a run where a process may die, and where what is stored differs from what has happened."""
+
+    BEFORE_START = "before start"
+    BEFORE_ATTEMPT = "before attempt"
+    BEFORE_RESULT = "before result"
+    BEFORE_COMMIT = "before commit"
+    AFTER_RESULT = "after result"
+    AFTER_FAILURE = "after failure"
+    BETWEEN_ATTEMPTS = "between attempts"
+    SLEEPING = "sleeping"
+    WAITING_FOR_EVENT = "waiting for event"
+    BEFORE_END = "before end"
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A point that an instance has come to; `step` is the public name ("charge-1") of the step it is about."""
+
+    point: Point
+    workflow_name: str
+    instance_id: str
+    step: str | None = None
+    attempt: int | None = None
+
+
 @dataclass(slots=True)
 class Introspection:
     """Looks up the modifications of an instance; nothing is modified unless a test asked for it."""
 
     modifications: Callable[[str, str], Modifications | None] | None = None
-    #: Called at named points of a run: tests crash the engine there.
-    at_point: Callable[[str, str, str], None] | None = field(default=None)
+    #: Called at each point; it may crash the engine, and the run ends there.
+    at_point: Callable[[Reached], None] | None = field(default=None)
 
     def of(self, workflow_name: str, instance_id: str) -> Modifications | None:
         return None if self.modifications is None else self.modifications(workflow_name, instance_id)

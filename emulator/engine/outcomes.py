@@ -11,6 +11,7 @@ from bindings.values import Encoded
 from emulator.engine.core import Core
 from emulator.engine.delays import is_non_retryable
 from emulator.engine.instance import Instance
+from emulator.engine.introspection import Point
 from emulator.engine.retention import expiry
 from emulator.engine.rollback import Rollbacks, RollingBack
 from emulator.engine.run import Run
@@ -39,6 +40,7 @@ class Outcomes:
 
     # -- run() returned
     async def returned(self, run: Run, output: Encoded) -> None:
+        run.reached(Point.BEFORE_END)
         instance = run.instance
         if instance.status in (Status.WAITING_FOR_PAUSE, Status.PAUSED):
             # A pause that was asked for before run() returned wins; after resume it returns again.
@@ -61,6 +63,7 @@ class Outcomes:
     # -- run() raised
     async def raised(self, run: Run, error: ErrorInfo) -> None:
         """Errors the instance, after its rollbacks."""
+        run.reached(Point.BEFORE_END)
         rollbacks = self._rollbacks(run)
         public = self._public(run, error)
         if rollbacks is not None and len(rollbacks):

@@ -19,6 +19,7 @@ from emulator.engine.admission import AGAIN, NEW, Admission
 from emulator.engine.core import Core
 from emulator.engine.definitions import WorkflowState
 from emulator.engine.instance import Instance
+from emulator.engine.introspection import Point, Reached
 from emulator.engine.outcomes import Outcomes
 from emulator.engine.rollback import Rollbacks
 from emulator.engine.run import Run
@@ -48,6 +49,7 @@ class Passes:
         self._replay_always = replay_always
         self._draining = False
         self._waking = False
+        self._stopped = False
         self._about_to_start: dict[int, tuple[Instance, RunEvent | None]] = {}
         self.outcomes = Outcomes(core, self.forget)
         self.admission = Admission(core.slots, core.limits, {})
@@ -84,6 +86,10 @@ class Passes:
         """Begins a pass of a queued, waiting or resumed instance; it takes a slot."""
         core, now = self._core, self._core.clock.now()
         fresh = not instance.started
+        if fresh:
+            self._tell_start(instance)
+        if self._stopped:
+            return
         if instance.status is not Status.RUNNING:
             instance.become(Status.RUNNING)
             core.store.start(instance.key, now)
@@ -95,6 +101,11 @@ class Passes:
             instance.log_mood(_T.WORKFLOW_RUNNING)
         records = [] if fresh and event is not None else core.store.steps(instance.key)
         self._begin(instance, records, event)
+
+    def _tell_start(self, instance: Instance) -> None:
+        at_point = self._core.introspection.at_point
+        if at_point is not None:
+            at_point(Reached(Point.BEFORE_START, instance.workflow.name, instance.id))
 
     def resume_after_crash(self, instance: Instance) -> None:
         """Drives an instance again whose pass died; nothing of that is logged (semantics 13)."""
@@ -177,11 +188,16 @@ class Passes:
         """Starts queued instances as long as slots are free, the Workflows in turn."""
         self._draining = False
         for workflow in self._workflows.values():
-            while self.admission.queued(workflow.key) and workflow.runner and self.admission.may_run(workflow):
+            while self._admits(workflow):
                 keys = self._core.store.next_queued(workflow.key, 1)
                 if not keys:
                     break
                 self._start_queued(keys[0])
+
+    def _admits(self, workflow: WorkflowState) -> bool:
+        admission = self.admission
+        waiting = admission.queued(workflow.key) > 0 and workflow.runner is not None
+        return waiting and not self._stopped and admission.may_run(workflow)
 
     def _start_queued(self, key: int) -> None:
         instance = self.load(key)
@@ -193,11 +209,13 @@ class Passes:
             return
         instance.become(Status.RUNNING)
         self._core.store.start(key, self._core.clock.now())
-        instance.run.progress()
+        instance.run.go_on()
 
     # -- waking
     def wake_due(self) -> None:
         """Wakes the instances whose time has come, earliest first."""
+        if self._stopped:
+            return
         due = self._core.store.due(self._core.clock.now(), WAKE_AT_ONCE)
         share = Slice()
         woken = 0
@@ -221,13 +239,23 @@ class Passes:
         instance = self.load(key)
         if instance is None:
             return
-        if instance.status is Status.WAITING and not self.admission.may_run(instance.workflow):
+        if instance.status is Status.WAITING and not self._may_go_on(instance):
             self.queue(instance)
         elif instance.run is not None:
             self._resting.pop(key, None)
-            instance.run.progress()
+            if not instance.run.progress():
+                self._core.store.set_wake(key, instance.run.waits.next_at())
         elif instance.status is Status.WAITING:
             self.start(instance)
+        else:
+            self._core.store.set_wake(key, None)  # a pass that is about to begin says when to wake it
+
+    def _may_go_on(self, instance: Instance) -> bool:
+        return instance.workflow.runner is not None and self.admission.may_run(instance.workflow)
+
+    def ask_for_slot(self, instance: Instance) -> None:
+        if not self._may_go_on(instance):
+            self.queue(instance)
 
     def wake_by(self, at: int) -> None:
         self.alarm.by(at)
@@ -252,8 +280,8 @@ class Passes:
         self.forget(instance)
 
     def paused(self, run: Run) -> None:
+        """The pass is dropped when the result of its last callback is stored."""
         self.outcomes.pause(run.instance, rested=False)
-        self.forget(run.instance)
 
     def superseded(self, run: Run) -> None:
         """The code was replaced, and the current step is done: the new code goes on."""
@@ -265,12 +293,12 @@ class Passes:
             self.forget(instance)
 
     def _again(self, instance: Instance) -> None:
-        if instance.status is not Status.RUNNING or instance.run is not None:
+        if instance.status is not Status.RUNNING or instance.run is not None or self._stopped:
             return
         if instance.workflow.runner:
             self.resume_after_crash(instance)
         else:  # blocked until its code comes back
-            self._core.slots.change(instance.workflow.key, -1)
+            self.queue(instance)
             self.forget(instance)
 
     def crashed(self, run: Run, error: BaseException) -> None:
@@ -296,35 +324,40 @@ class Passes:
             store.queue_the_forgotten(workflow)
         self.admission = Admission(self._core.slots, self._core.limits, store.count_queued())
         share = Slice()
-        for key, workflow, status in store.left_in_memory():
-            if self._has_code(workflow):
-                self._take_over(key, status)
+        for key, _, status in store.left_in_memory():
+            self._take_over(key, status)
             if share.over:
                 await turns(1)
                 share = Slice()
         self.alarm.by(store.next_wake())
         self._slot_freed(0)
 
-    def _has_code(self, workflow: int) -> bool:
-        return workflow in self._workflows and self._workflows[workflow].runner is not None
+    def adopt(self, workflow: WorkflowState) -> None:
+        """A Workflow that an earlier process knew is declared after the start."""
+        store = self._core.store
+        store.queue_the_forgotten(workflow.key)
+        self.admission.recount(store.count_queued())
+        for key, of_workflow, status in store.left_in_memory():
+            if of_workflow == workflow.key:
+                self._take_over(key, status)
+        self.unblock(workflow)
 
     def unblock(self, workflow: WorkflowState) -> None:
         """Code has come for a Workflow that had none: its instances go on where they were left."""
-        for key, of_workflow, status in self._core.store.left_in_memory():
-            if of_workflow == workflow.key and key not in self._instances:
-                self._take_over(key, status)
         self.alarm.by(self._core.store.next_wake())
         self._slot_freed(workflow.key)
 
     def _take_over(self, key: int, status: Status) -> None:
         instance = self.load(key)
-        if instance is None:
+        if instance is None:  # of a Workflow that is no longer declared
             return
         self._core.slots.change(instance.workflow.key, 1)
         if status is Status.WAITING_FOR_PAUSE:
             self.outcomes.pause(instance, rested=False)
         elif status is Status.ROLLING_BACK:
             self._end_rollback(instance)
+        elif instance.workflow.runner is None:
+            self.queue(instance)  # blocked until its code comes back
         else:
             self._begin(instance, self._core.store.steps(key), None)
 
@@ -347,15 +380,17 @@ class Passes:
             if run is None or instance.workflow is not workflow or run.rolling_back:
                 continue
             run.supersede = True
-            if instance.status is Status.WAITING:
+            if instance.status in (Status.WAITING, Status.QUEUED):
                 self.drop(run)
 
     def stop(self) -> None:
         """Detaches every pass: what is not recorded by now happens again after the next start."""
+        self._stopped = True
         self.alarm.cancel()
         for instance in self.in_memory():
             if instance.run is not None:
                 instance.run.detach()
+        self._about_to_start.clear()
         self._instances.clear()
         self._resting.clear()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bindings.context import StepFrame, current_step
 from bindings.errors import ErrorInfo, NotSerialisable, RunAborted, error_info
@@ -18,14 +18,21 @@ from bindings.ports import RunEvent
 from bindings.values import Encoded
 from emulator.engine.core import Core
 from emulator.engine.instance import Instance
+from emulator.engine.introspection import Point, Reached
 from emulator.engine.waits import Wait, Waits
-from emulator.storage.records import EventType, Status, StepRow
+from emulator.storage.records import EventType, Status, StepKind, StepRow
 
 if TYPE_CHECKING:
     from emulator.engine.steps import Steps
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
+
+_POINT_OF_WAIT: Final = {
+    StepKind.DO: Point.BETWEEN_ATTEMPTS,
+    StepKind.SLEEP: Point.SLEEPING,
+    StepKind.WAIT_FOR_EVENT: Point.WAITING_FOR_EVENT,
+}
 
 
 class RunOwner(Protocol):
@@ -35,6 +42,14 @@ class RunOwner(Protocol):
 
     def resting(self, run: Run) -> None:
         """Everything waits; the pass may be dropped."""
+        ...
+
+    def drop(self, run: Run) -> None:
+        """Ends the pass; its instance goes on from its records."""
+        ...
+
+    def ask_for_slot(self, instance: Instance) -> None:
+        """An instance that waits goes on by itself; queued when no slot is free."""
         ...
 
     def paused(self, run: Run) -> None: ...
@@ -145,21 +160,56 @@ class Run:
         if not self.attached:
             raise RunAborted
 
+    # -- points, for tests
+    def reached(self, point: Point, row: StepRow | None = None) -> None:
+        """Says where the run is; raises `RunAborted` when a test crashes the engine there."""
+        if self.core.introspection.at_point is not None:
+            self._tell(point, row)
+            self.check_attached()
+
+    def _tell(self, point: Point, row: StepRow | None) -> None:
+        at_point, instance = self.core.introspection.at_point, self.instance
+        step, attempt = (None, None) if row is None else (row.public_name, row.attempts or None)
+        if at_point is not None:
+            at_point(Reached(point, instance.workflow.name, instance.id, step, attempt))
+
+    def _tell_waits(self) -> None:
+        for wait in self.waits:
+            if self.attached:
+                self._tell(_POINT_OF_WAIT[wait.row.kind], wait.row)
+
     # -- callbacks
     async def before_step(self) -> None:
-        """Lets a step begin: not while a pause is asked for."""
+        """Lets a step begin: not while a pause is asked for, new code waits, or no slot is free."""
         self.check_attached()
-        while self.instance.status is Status.WAITING_FOR_PAUSE:
+        while self._holds_back():
             if self._gate is None:
                 self._gate = asyncio.get_running_loop().create_future()
             await _wait_with_others(self._gate)
             self.check_attached()
 
-    def pause_undone(self) -> None:
-        """Resumed before the pause took effect: steps that were held back go on."""
+    def _holds_back(self) -> bool:
+        instance = self.instance
+        if instance.status is Status.RUNNING and not self.supersede:
+            return False
+        if instance.status is Status.PAUSED:
+            raise RunAborted  # the pass ends as soon as its last result is stored
+        if self.executing:
+            # Steps inside a callback belong to the step that executes, which nothing holds back.
+            return not _is_inside_a_step(instance) and (self.supersede or instance.status is not Status.RUNNING)
+        if self.supersede:
+            self.owner.superseded(self)
+            raise RunAborted
+        if instance.status is Status.WAITING:
+            self.owner.ask_for_slot(instance)
+        return instance.status in (Status.WAITING_FOR_PAUSE, Status.QUEUED)
+
+    def go_on(self) -> None:
+        """A pause was undone before it took effect, or a slot is there: what was held back goes on."""
         gate, self._gate = self._gate, None
         if gate is not None:
             gate.set_result(None)
+        self.progress()
 
     def enter_callback(self) -> None:
         self.executing += 1
@@ -173,7 +223,7 @@ class Run:
     def after_step(self) -> None:
         """The result is stored; goes on unless the pass ends here."""
         if self.instance.status is Status.PAUSED:
-            self.detach()
+            self.owner.drop(self)
         elif self.supersede and self.executing == 0:
             self.owner.superseded(self)
         self.check_attached()
@@ -196,15 +246,16 @@ class Run:
         if instance.status is Status.RUNNING and self.executing == 0:
             self._become_waiting(at)
             instance.log_mood(_T.WORKFLOW_WAITING)
+        elif instance.status is Status.QUEUED:
+            return  # everything waits for the slot
         else:
             self.core.store.set_wake(instance.key, at)
         if at is not None:
             self.owner.wake_by(at)
 
     def _become_waiting(self, wake_at: int | None) -> None:
-        if self.core.compat.waiting_status:
-            self.instance.become(Status.WAITING)
-        self.core.store.set_status(self.instance.key, self.instance.status, self.core.clock.now(), wake_at)
+        self.instance.become(Status.WAITING)
+        self.core.store.set_status(self.instance.key, Status.WAITING, self.core.clock.now(), wake_at)
 
     def note_running(self) -> None:
         """An attempt begins."""
@@ -215,8 +266,13 @@ class Run:
         if instance.status is Status.RUNNING:
             instance.log_mood(_T.WORKFLOW_RUNNING)
 
-    def progress(self) -> None:
-        """Ends the waits whose time has come, and hands out events; the instance holds a slot."""
+    def progress(self) -> bool:
+        """Ends the waits whose time has come, and hands out events; whether there was anything.
+
+        The instance holds a slot; one that is queued for it goes on when it has it.
+        """
+        if self.instance.status is Status.QUEUED:
+            return False
         now = self.core.clock.now()
         due = self.waits.due(now)
         for wait in due:
@@ -226,11 +282,12 @@ class Run:
         for wait in claimed:
             self.waits.remove(wait)
         if not due and not claimed:
-            return
+            return False
         if self.instance.status is Status.WAITING:
             self.instance.become(Status.RUNNING)
         self.core.store.set_status(self.instance.key, self.instance.status, now, self.waits.next_at())
         self._settle_soon()
+        return True
 
     def _settle_soon(self) -> None:
         if not self._settling:
@@ -247,7 +304,16 @@ class Run:
             return
         if self.instance.status is Status.RUNNING:
             self._become_waiting(self.waits.next_at())
+        if self.core.introspection.at_point is not None:
+            self._tell_waits()
+            if not self.attached:
+                return
         self.owner.resting(self)
+
+
+def _is_inside_a_step(instance: Instance) -> bool:
+    frame = current_step.get()
+    return frame is not None and frame.seq is not None and frame.instance_key == instance.key
 
 
 async def _ignoring(code: Coroutine[Any, Any, Encoded]) -> None:

@@ -207,7 +207,8 @@ class Steps:
             self._run.instance.log(_T.WAIT_STARTED, step=row.seq)
             if self._forced_timeout(row):
                 row.due_at = row.started_at
-        output = self._take_buffered(row, kind) if not self._overdue(row) else None
+        over = self._overdue(row) or self._forced_timeout(row)
+        output = None if over else self._take_buffered(row, kind)
         if output is None:
             output = await self._run.wait(row, row.due_at or 0, self._timed_out, kind)
         return output if output is not None else UNDEFINED_TEXT
@@ -238,9 +239,9 @@ class Steps:
 
     def _take_buffered(self, row: StepRow, kind: str) -> Encoded | None:
         modified = self._run.modifications
-        mocked = modified.event(kind) if modified is not None else None
-        if mocked is not None:
-            return self._received(row, kind, mocked, self._core.clock.now())
+        if modified is not None and modified.ignores_events(kind):
+            mocked = modified.event(kind, row.name, row.count)
+            return None if mocked is None else self._received(row, kind, mocked, self._core.clock.now())
         event = self._core.store.claim_event(self._run.instance.key, kind, row.seq)
         if event is None:
             return None
