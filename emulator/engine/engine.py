@@ -108,6 +108,8 @@ class Engine:
     # -- life
     async def start(self) -> None:
         """Takes over what an earlier process left in storage, and goes on with it without being asked."""
+        if not self._workflows:
+            self.store.undefine_workflows()
         await self._passes.restore()
         self.store.commit()
         self._started = True

@@ -8,6 +8,9 @@ from emulator.terminal.printer import Printer
 
 _COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
 
+#: Facts for other readers of the log: the terminal tells them as changes of their instance.
+_TOLD_BY_FOLLOWER = frozenset({"errored"})
+
 
 class PrinterHandler(logging.Handler):
     """A line for each record: instance and step in front, if the record has them; the traceback behind."""
@@ -17,6 +20,8 @@ class PrinterHandler(logging.Handler):
         self._printer = printer
 
     def emit(self, record: logging.LogRecord) -> None:
+        if getattr(record, "action", None) in _TOLD_BY_FOLLOWER:
+            return
         style = self._printer.style
         colour = _COLOURS.get(record.levelno)
         text = record.getMessage()
