@@ -1,0 +1,179 @@
+"""What the terminal shows, and what it does not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.process import DevProcess
+from tests.e2e.projects import ANSWERS
+
+Project = Callable[..., Path]
+Start = Callable[..., DevProcess]
+
+PRINTS = """
+import sys
+
+
+async def note(step, name):
+    @step.do(name)
+    async def noted():
+        print("in", name)
+        return name
+
+    return await noted()
+
+
+class Flow(WorkflowEntrypoint):
+    async def run(self, event, step):
+        print("outside of steps")
+        for name in ("one", "two", "three"):
+            await note(step, name)
+
+
+class Default(WorkerEntrypoint):
+    async def fetch(self, request):
+        print("asked")
+        print("to stderr", file=sys.stderr)
+        return Response("hello")
+"""
+#: What a line may look like: the Ready line, a change of an instance, a print with where it came from, a plain one.
+KNOWN = re.compile(
+    r"Ready on http://\S+|\d\d:\d\d:\d\d flow/\S+ .*|\[\S+ (one|two|three)-1\] in \w+|\[\S+\] outside of steps|"
+    r"\.\.\. and changes of \d+ more instances"
+)
+
+
+def test_fr28_a_clean_run_prints_a_line_per_change_and_the_user_s_own_output(dev: Start, project: Project) -> None:
+    server = dev(project(PRINTS))
+    for n in range(20):
+        server.create("flow", f"i-{n}")
+    for n in range(20):
+        server.until_status("flow", f"i-{n}", "complete")
+
+    server.stop()
+
+    assert [line for line in server.output.splitlines() if not KNOWN.fullmatch(line)] == []
+    assert server.output.count("in two") == 20
+
+
+def test_fr28_a_clean_start_and_stop_prints_one_line(dev: Start, project: Project) -> None:
+    server = dev(project(PRINTS))
+    url = server.url
+
+    server.stop()
+
+    assert server.output == f"Ready on {url}\n"
+
+
+def test_fr87_an_event_timeout_that_is_caught_is_no_alarm(dev: Start, project: Project) -> None:
+    server = dev(
+        project("""
+            class Flow(WorkflowEntrypoint):
+                async def run(self, event, step):
+                    try:
+                        await step.wait_for_event("answer", "answer", timeout="1 second")
+                    except Exception as error:
+                        return {"nobody": "answered"}
+        """)
+    )
+    server.create("flow", "one")
+    server.until_status("flow", "one", "waiting")
+
+    server.advance(1_000)
+    server.until_output("flow/one complete")
+
+    assert server.instance("flow", "one")["output"] == {"nobody": "answered"}
+    assert not re.search("warn|error|exception|traceback", server.output, re.IGNORECASE)
+
+
+def test_a_print_names_its_instance_and_step(dev: Start, project: Project) -> None:
+    server = dev(project(PRINTS))
+
+    server.create("flow", "one")
+
+    server.until_output(r"^\[one two-1\] in two$")
+
+
+def test_prints_of_many_instances_keep_apart(dev: Start, project: Project) -> None:
+    server = dev(project(PRINTS))
+
+    for n in range(10):
+        server.create("flow", f"i-{n}")
+
+    for n in range(10):
+        server.until_output(rf"^\[i-{n} three-1\] in three$")
+
+
+def test_what_a_handler_prints_is_shown_as_it_is(dev: Start, project: Project) -> None:
+    server = dev(project(PRINTS))
+
+    server.http.get("/")
+
+    server.until_output("^asked$")
+    server.until_output("^to stderr$")
+
+
+def test_an_error_in_a_handler_shows_the_user_s_traceback_and_answers_500(dev: Start, project: Project) -> None:
+    server = dev(
+        project(
+            """
+            def fail():
+                raise LookupError("nothing here")
+
+
+            class Default(WorkerEntrypoint):
+                async def fetch(self, request):
+                    return fail()
+            """,
+            workflows=None,
+        )
+    )
+
+    answer = server.http.get("/")
+
+    assert answer.status_code == 500
+    server.until_output(r'entry\.py", line \d+, in fail')
+    server.until_output("LookupError: nothing here")
+    assert not re.search(r"(emulator|bindings|site-packages)/", server.output), server.output
+
+
+def test_a_failed_step_shows_the_user_s_traceback_and_none_of_ours(dev: Start, project: Project) -> None:
+    server = dev(
+        project("""
+            class Flow(WorkflowEntrypoint):
+                async def run(self, event, step):
+                    @step.do("s", config={"retries": {"limit": 0, "delay": 0}})
+                    async def s():
+                        return {}["key"]
+
+                    await s()
+        """)
+    )
+
+    server.create("flow", "one")
+
+    server.until_output(r"flow/one errored")
+    assert "KeyError: 'key'" in server.output
+    assert 'entry.py", line 7, in s' in server.output
+    assert server.output.count("errored") == 1
+    assert not re.search(r"(emulator|bindings|site-packages)/", server.output), server.output
+
+
+@pytest.mark.parametrize(("variable", "coloured"), [("FORCE_COLOR", True), ("NO_COLOR", False)])
+def test_colours_are_for_those_who_want_them(dev: Start, project: Project, variable: str, coloured: bool) -> None:
+    server = dev(project(PRINTS), env={variable: "1"})
+
+    server.until_output("Ready on")
+
+    assert ("\x1b[" in server.output) is coloured
+
+
+def test_a_request_while_the_server_starts_is_none_that_is_lost(dev: Start, project: Project) -> None:
+    """Ready means ready: the first request after the line is answered by the Worker."""
+    server = dev(project(ANSWERS, workflows=None))
+
+    assert server.http.get("/").text == "hello"
