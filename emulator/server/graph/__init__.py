@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, Final
 
-from emulator.server.graph.nodes import workflow_graph
+from emulator.server.graph.reading import workflow_graph
 from emulator.storage.records import VersionRow
 
 _KEPT: Final = 64
