@@ -161,19 +161,20 @@ class Pass:
             stream.received(piece, last=last)
 
     def socket_lost(self) -> None:
-        self._fail(HostCrashed("the runtime of the Worker ended"))
-
-    def _fail(self, error: BaseException) -> None:
-        """Ends the pass, and everything that waits for an answer of the runtime."""
+        error = HostCrashed("the runtime of the Worker ended")
         self._lost = True
-        if not self._over.done():
-            self._over.set_exception(error)
-            self._over.exception()  # the runner may be gone already
+        self._fail(error)
         for question in self._questions.values():
             if not question.answer.done():
                 question.answer.set_exception(error)
         for stream in self._streams.values():
             stream.failed(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Ends the pass; its rollback handlers can still be asked."""
+        if not self._over.done():
+            self._over.set_exception(error)
+            self._over.exception()  # the runner may be gone already
 
     def _ended(self, head: Ending, body: str) -> None:
         if self._over.done():
