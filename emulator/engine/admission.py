@@ -67,6 +67,10 @@ class Admission:
     def queued_in_all(self) -> int:
         return self._queued.total()
 
+    def recount(self, queued: dict[int, int]) -> None:
+        """Takes over what storage says."""
+        self._queued = Counter(queued)
+
     def joined(self, workflow: int) -> None:
         self._queued[workflow] += 1
 

@@ -15,7 +15,7 @@ from emulator.engine.creation import Creation
 from emulator.engine.definitions import WorkflowState
 from emulator.engine.history import Subscription, is_undefined, subscription_options
 from emulator.engine.requests import INTERNAL, NOT_FOUND, Requests
-from emulator.storage.records import Status, Trigger
+from emulator.storage.records import Trigger
 
 
 class Binding:
@@ -99,8 +99,7 @@ class Binding:
             raise not_found()
         output = None if is_undefined(values.output) else Encoded(values.output or "null")
         error = ErrorInfo.from_json(_json(values.error)) if values.error else None
-        hidden = status is Status.ROLLING_BACK and self._core.compat.status_hides_rolling_back
-        return InstanceStatus(Status.RUNNING if hidden else status, output, error)
+        return InstanceStatus(self._core.compat.shown(status), output, error)
 
     async def pause(self, instance_id: str) -> None:
         await self._commands.pause(self._key(instance_id))

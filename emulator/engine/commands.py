@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Mapping
 
-from bindings.errors import EngineError, WorkflowError
+from bindings.context import current_step
+from bindings.errors import EngineError, RunAborted, WorkflowError
 from bindings.values import Encoded
 from emulator.engine.admission import AGAIN, NEW
 from emulator.engine.core import Core
@@ -14,6 +16,7 @@ from emulator.engine.instance import Instance
 from emulator.engine.lifecycle import BUSY, Command, Verdict, check
 from emulator.engine.passes import Passes
 from emulator.engine.rollback import TERMINATED
+from emulator.engine.run import Run
 from emulator.storage.records import FINITE, EventType, Status, StepKind, StepRow, StepState
 
 _T = EventType
@@ -47,7 +50,15 @@ class Commands:
             self._leave_queue(instance)
             self._passes.outcomes.pause(instance, rested=run is None and instance.status is Status.WAITING)
             self._drop_run(instance)
+        await self._durable(run)
+
+    async def _durable(self, run: Run | None) -> None:
+        """Returns when it is; but code that took its own instance from its pass ends here."""
         await self._core.commits.durable()
+        frame = current_step.get()
+        own = frame is not None and run is not None and frame.instance_key == run.instance.key
+        if own and run is not None and not run.attached:
+            raise RunAborted
 
     def _leave_queue(self, instance: Instance) -> None:
         if instance.status is Status.QUEUED:
@@ -80,10 +91,11 @@ class Commands:
         instance.log(_T.WORKFLOW_RUNNING)
         instance.mood = _T.WORKFLOW_RUNNING
         if run is not None:
-            run.pause_undone()
+            run.go_on()
 
     def _go_on(self, instance: Instance) -> None:
         """From paused: every wait keeps the time it had left (cases pause-in-*)."""
+        self._drop_run(instance)  # whose last result was about to be stored
         store, now = self._core.store, self._core.clock.now()
         row = store.instance(instance.key)
         paused_at = row.paused_at if row is not None and row.paused_at is not None else now
@@ -95,25 +107,31 @@ class Commands:
             store.resume(instance.key, Status.WAITING, now, wake_at)
             instance.log_mood(_T.WORKFLOW_WAITING)
             self._passes.alarm.by(wake_at)
-        elif self._passes.admission.may_run(instance.workflow):
+            if self._has_event(instance):
+                self._passes.wake(instance.key)
+        elif self._passes.may_go_on(instance):
             instance.become(Status.RUNNING)
             store.resume(instance.key, Status.RUNNING, now, wake_at)
             self._passes.start(instance)
         else:
             self._passes.queue(instance, AGAIN)
 
+    def _has_event(self, instance: Instance) -> bool:
+        """Whether an event has come that one of its waits is for."""
+        sent = {event.type for event in self._core.store.events(instance.key) if event.claimed_by is None}
+        return any(self._waits_for(instance, one) for one in sent)
+
     async def terminate(self, key: int, *, rollback: bool = False, reason: str | None = None) -> None:
         """Ends the instance; with `rollback` after its handlers have run. `reason` is kept for people."""
         instance = self.instance(key)
         check(instance.status, Command.TERMINATE)
         self._leave_queue(instance)
-        if rollback and instance.started and instance.status is not Status.ROLLING_BACK:
-            if await self._terminate_with_rollback(instance, reason):
-                return
-            instance = self.instance(key)
-            check(instance.status, Command.TERMINATE)
-        self._drop_run(instance)
-        await self._passes.outcomes.terminated(instance, reason)
+        run = instance.run
+        rolls_back = rollback and instance.started and instance.status is not Status.ROLLING_BACK
+        if not rolls_back or not await self._terminate_with_rollback(instance, reason):
+            self._drop_run(instance)
+            await self._passes.outcomes.terminated(instance, reason)
+        await self._durable(run)
 
     async def _terminate_with_rollback(self, instance: Instance, reason: str | None) -> bool:
         """False when there is nothing to roll back."""
@@ -122,6 +140,8 @@ class Commands:
             rollbacks, missing = run.steps.rollbacks, list[StepRow]()
         else:
             run, rollbacks, missing = await self._passes.collect_rollbacks(instance)
+            if not run.attached:  # ended by another command meanwhile
+                return True
         if not len(rollbacks) and not missing:
             return False
         # In a task of its own: the caller may be the very code that is stopped here.
@@ -130,8 +150,10 @@ class Commands:
                 run, rollbacks, TERMINATED.folded(), Status.TERMINATED, missing=missing, reason=reason
             )
         )
-        run.stop_code()
-        await asyncio.shield(rolling_back)
+        run.roll_back_in(rolling_back)
+        await asyncio.wait([rolling_back])
+        if not rolling_back.cancelled():
+            rolling_back.result()
         return True
 
     async def restart(self, key: int, origin: Mapping[str, object] | None = None) -> None:
@@ -139,6 +161,7 @@ class Commands:
         instance = self.instance(key)
         check(instance.status, Command.RESTART)
         from_seq = 0 if origin is None else self._step_to_restart_from(key, origin)
+        run = instance.run
         self._leave_queue(instance)
         self._drop_run(instance)
         instance.become(Status.QUEUED) if instance.status is not Status.QUEUED else None
@@ -150,7 +173,7 @@ class Commands:
             instance.log(_T.WORKFLOW_QUEUED)
         self._core.changes.note(key)
         self._passes.enqueue_or_start(instance)
-        await self._core.commits.durable()
+        await self._durable(run)
 
     def _step_to_restart_from(self, key: int, origin: Mapping[str, object]) -> int:
         name, count, kind = origin.get("name"), origin.get("count", 1), origin.get("type", "do")
@@ -166,13 +189,14 @@ class Commands:
 
     async def delete(self, key: int) -> None:
         instance = self.instance(key)
+        run = instance.run
         self._leave_queue(instance)
         self._drop_run(instance)
         if instance.status in BUSY:
             self._core.slots.change(instance.workflow.key, -1)
         self._core.store.delete(key)
         self._core.changes.note(key)
-        await self._core.commits.durable()
+        await self._durable(run)
 
     async def send_event(self, key: int, event_type: str, payload: Encoded) -> None:
         """Keeps the event until a wait of its type takes it; first in, first out."""
@@ -197,7 +221,7 @@ class Commands:
     def _waits_for(self, instance: Instance, event_type: str) -> bool:
         if instance.run is not None:
             return any(wait.event_type == event_type for wait in instance.run.waits)
-        wanted = f'"type":"{event_type}"'
+        wanted = f'"type":{json.dumps(event_type)}'
         return any(wanted in config for _, config in self._core.store.pending_waits(instance.key))
 
     async def skip_sleep(self, key: int, name: str | None = None) -> None:

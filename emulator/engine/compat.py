@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from emulator.storage.records import Status
+
 
 @dataclass(frozen=True, slots=True)
 class Compat:
@@ -32,3 +34,9 @@ class Compat:
     enforce_retention: bool = False
     #: Ids of instances made by a schedule are `cf_` and a hash instead of `<cron>-<ms>`.
     hashed_schedule_ids: bool = False
+
+    def shown(self, status: Status) -> Status:
+        """The status as the outside sees it; the engine itself goes by the true one."""
+        hides_waiting = status is Status.WAITING and not self.waiting_status
+        hides_rolling_back = status is Status.ROLLING_BACK and self.status_hides_rolling_back
+        return Status.RUNNING if hides_waiting or hides_rolling_back else status

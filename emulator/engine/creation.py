@@ -36,9 +36,9 @@ class Creation:
                 f'(instance.already_exists) Workflow instance with id "{request.id}" already exists',
                 code="instance.already_exists",
             )
-        await self._core.commits.durable()
         instance, event = made
         self._passes.enqueue_or_start(instance, event)
+        await self._core.commits.durable()
         return instance
 
     async def create_batch(
@@ -59,9 +59,9 @@ class Creation:
                 errors.append(BatchError(index, request.id, *ALREADY_EXISTS))
             else:
                 made.append(one)
-        await self._core.commits.durable()
         for instance, event in made:
             self._passes.enqueue_or_start(instance, event)
+        await self._core.commits.durable()
         return [instance for instance, _ in made], errors
 
     def _insert(

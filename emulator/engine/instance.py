@@ -50,6 +50,8 @@ class Instance:
         core.changes.note(self.key)
 
     def log_mood(self, mood: EventType) -> None:
+        if mood is _T.WORKFLOW_WAITING and not self._core.compat.waiting_status:
+            return
         if self.mood is not mood:
             self.mood = mood
             self.log(mood)

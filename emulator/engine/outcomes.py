@@ -47,6 +47,7 @@ class Outcomes:
             if instance.status is Status.WAITING_FOR_PAUSE:
                 self.pause(instance, rested=False)
             run.release()
+            self._ended(instance)
             return
         most = self._core.limits.output_bytes
         if most is not None and len(output) * 4 > most and output.size() > most:

@@ -127,7 +127,12 @@ class Passes:
         return run_event(instance, row.created_at, values.params, row.schedule)
 
     async def collect_rollbacks(self, instance: Instance) -> tuple[Run, Rollbacks, list[StepRow]]:
-        """Follows run() on stored results to find the handlers of an instance that is not in memory."""
+        """Follows run() on stored results to find the handlers of an instance that is not in memory.
+
+        It rolls back from now on, so that nothing else goes on with it meanwhile.
+        """
+        instance.become(Status.ROLLING_BACK)
+        self._core.store.set_status(instance.key, Status.ROLLING_BACK, self._core.clock.now(), None)
         records = self._core.store.steps(instance.key)
         self.add(instance)
         run = Run(self._core, instance, self._event(instance), self)
@@ -239,7 +244,7 @@ class Passes:
         instance = self.load(key)
         if instance is None:
             return
-        if instance.status is Status.WAITING and not self._may_go_on(instance):
+        if instance.status is Status.WAITING and not self.may_go_on(instance):
             self.queue(instance)
         elif instance.run is not None:
             self._resting.pop(key, None)
@@ -250,11 +255,11 @@ class Passes:
         else:
             self._core.store.set_wake(key, None)  # a pass that is about to begin says when to wake it
 
-    def _may_go_on(self, instance: Instance) -> bool:
+    def may_go_on(self, instance: Instance) -> bool:
         return instance.workflow.runner is not None and self.admission.may_run(instance.workflow)
 
     def ask_for_slot(self, instance: Instance) -> None:
-        if not self._may_go_on(instance):
+        if not self.may_go_on(instance):
             self.queue(instance)
 
     def wake_by(self, at: int) -> None:
@@ -294,6 +299,8 @@ class Passes:
 
     def _again(self, instance: Instance) -> None:
         if instance.status is not Status.RUNNING or instance.run is not None or self._stopped:
+            return
+        if self._instances.get(instance.key) is not instance:  # deleted meanwhile
             return
         if instance.workflow.runner:
             self.resume_after_crash(instance)

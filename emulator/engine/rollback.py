@@ -100,7 +100,6 @@ class RollingBack:
         self._instance = instance
         self._rollbacks = rollbacks
         self._error = error
-        self.stopped = False
 
     async def run(self, missing: list[StepRow]) -> RollbackOutcome:
         """Runs the handlers; stops at the first that fails after its retries.
@@ -155,6 +154,11 @@ class RollingBack:
             await self._core.callbacks.within(config.timeout_ms, _call(one.options, given))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
             return error_info(error)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return error_info(error)  # the handler cancelled something of its own
         return None
 
     def _output(self, row: StepRow) -> StepResult | None:

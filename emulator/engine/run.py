@@ -122,12 +122,13 @@ class Run:
         self._task = asyncio.get_running_loop().create_task(_ignoring(runner(self.event, steps)))
         await asyncio.wait([self._task])
 
-    def stop_code(self) -> None:
-        """Ends the code of the pass; the pass still owns the instance, to roll it back."""
+    def roll_back_in(self, task: asyncio.Task[None]) -> None:
+        """Ends the code of the pass; the pass still owns the instance while `task` rolls it back."""
         self.rolling_back = True
         self.waits.cancel()
         if self._task is not None:
             self._task.cancel()
+        self._task = task
 
     def _goes_on(self) -> bool:
         """Whether what the code does still counts."""

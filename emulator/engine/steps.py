@@ -8,6 +8,7 @@ neither logs anything.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -282,7 +283,7 @@ def _timestamp_ms(timestamp: object) -> int:
     """The time that sleepUntil was given. Raises the `EngineError` of a bad one."""
     if isinstance(timestamp, datetime):
         return values.datetime_ms(timestamp)
-    if isinstance(timestamp, int | float) and not isinstance(timestamp, bool) and timestamp == timestamp:
+    if isinstance(timestamp, int | float) and not isinstance(timestamp, bool) and math.isfinite(timestamp):
         return int(timestamp)
     if isinstance(timestamp, str):
         try:

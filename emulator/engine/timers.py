@@ -78,10 +78,15 @@ class Deadline:
 
 
 class Deadlines:
-    """Many short-lived deadlines behind one timer of the clock."""
+    """Many short-lived deadlines behind one timer of the clock.
+
+    The time in which the loop stood still does not count: while a debugger holds the process, no attempt can get
+    on either. So the heap holds times less what had been missed when they were set.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._watch = clock.watch()
         self._alarm = Alarm(clock, self._fire_due)
         self._heap: list[tuple[int, int, Deadline]] = []
         self._order = count()
@@ -90,7 +95,8 @@ class Deadlines:
     def after(self, ms: int, callback: Callable[[], None]) -> Deadline:
         deadline = Deadline(self, callback)
         at = self._clock.now() + ms
-        heapq.heappush(self._heap, (at, next(self._order), deadline))
+        self._watch.begin()
+        heapq.heappush(self._heap, (at - self._watch.stood_ms, next(self._order), deadline))
         self._alarm.by(at)
         return deadline
 
@@ -106,13 +112,18 @@ class Deadlines:
         while self._heap and self._heap[0][2].cancelled:
             heapq.heappop(self._heap)
             self._cancelled -= 1
-        return self._heap[0][0] if self._heap else None
+        return self._heap[0][0] + self._watch.stood_ms if self._heap else None
 
     def _fire_due(self) -> None:
+        self._watch.look()
         while (due := self.next_at()) is not None and due <= self._clock.now():
             heapq.heappop(self._heap)[2].fire()
-        self._alarm.by(self.next_at())
+        at = self.next_at()
+        self._alarm.by(at)
+        if at is None:
+            self._watch.end()
 
     def stop(self) -> None:
+        self._watch.end()
         self._alarm.cancel()
         self._heap.clear()

@@ -135,7 +135,7 @@ class SqliteReader(ViewReads):
     def _step(self, row: Row) -> StepRow:
         (seq, kind, name, count, parent, state, attempts, started, ended, due, rollback, config, *rest) = row
         error, output, stream, sealed = rest
-        sensitive = '"sensitive"' in config
+        sensitive = '"sensitive":' in config
         if sealed and self.opens_sealed and isinstance(sealed, bytes):
             output = unseal(sealed)
         return StepRow(
