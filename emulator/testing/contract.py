@@ -49,6 +49,9 @@ wrangler or workerd (Cloudflare's, from node_modules or PATH).
 @click.option(
     "--for-python", is_flag=True, help="Compare as for a Worker in Python (the default for --target python)."
 )
+@click.option(
+    "--strict", is_flag=True, help="For Python, compare the folding of names and the moods in traces, too."
+)
 @click.option("--lenient-null", is_flag=True, help="undefined is null, and a null field is absent.")
 @click.option(
     "--fold-names", is_flag=True, help='Name X and message m is the same as name Error and message "X: m".'
@@ -80,6 +83,7 @@ def contract_options(
     skip_tag: tuple[str, ...],
     with_doubtful: bool,
     for_python: bool,
+    strict: bool,
     lenient_null: bool,
     fold_names: bool,
     no_moods: bool,
@@ -98,6 +102,7 @@ def contract_options(
         cases=cases,
         selection=Selection(only, frozenset(skip_tag), with_doubtful),
         rules=Rules(lenient_null, fold_names, no_moods, no_trace, strict_journal),
+        strict=strict,
         recording=against,
         jobs=jobs,
         json_file=json_file,

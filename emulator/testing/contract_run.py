@@ -89,10 +89,13 @@ async def run_over_http(
     clock: Clock,
     *,
     jobs: int = 8,
+    clock_path: str | None = None,
     on_done: Callable[[Case, Outcome], None] = lambda case, outcome: None,
 ) -> dict[str, Outcome]:
-    """`run_cases` against base URLs."""
+    """`run_cases` against base URLs; `clock_path` as for `HttpDeployment`."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=2 * jobs)
     async with httpx.AsyncClient(limits=limits, trust_env=False) as client:
-        deployments: dict[Wanted, Deployment] = {name: HttpDeployment(url, client) for name, url in urls.items()}
+        deployments: dict[Wanted, Deployment] = {
+            name: HttpDeployment(url, client, clock_path) for name, url in urls.items()
+        }
         return await run_cases(cases, deployments, clock, jobs=jobs, on_done=on_done)

@@ -30,6 +30,10 @@ def test_python_skips_what_only_javascript_has_and_compares_leniently() -> None:
     assert options.rules == Rules(lenient_null=True, fold_names=True, no_moods=True)
 
 
+def test_strictly_python_is_excused_its_one_null_alone() -> None:
+    assert for_language(ContractOptions(strict=True), "python").rules == Rules(lenient_null=True)
+
+
 def test_javascript_is_compared_strictly() -> None:
     assert for_language(ContractOptions(), "javascript") == ContractOptions()
 

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 
 from emulator.testing.contract_cases import Case
+from emulator.testing.contract_drive import HttpDeployment
 from emulator.testing.contract_run import Outcome, Wanted, run_cases
 from tests.unit.testing.contract.conftest import HurriedClock, ScriptedDeployment
 
@@ -85,3 +86,19 @@ def test_cases_that_move_the_clock_come_one_by_one_after_the_others(case_of: Cas
     asyncio.run(run_cases(cases, deployments, clock, on_done=lambda case, outcome: done.append(case.id)))
 
     assert done == ["plain", "moves-1", "moves-2"]
+
+
+def test_a_server_can_be_asked_to_move_its_own_clock() -> None:
+    asked: list[tuple[str, bytes]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append((request.url.path, request.content))
+        return httpx.Response(200, json={"ok": 1})
+
+    async def call() -> list[Mapping[str, Any]]:
+        async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
+            deployment = HttpDeployment("http://here/", client, clock_path="/own/clock")
+            return [await deployment.call("clock", {"advance": 5}), await deployment.call("get", {"id": "a"})]
+
+    assert asyncio.run(call()) == [{"ok": None}, {"ok": 1}]
+    assert asked == [("/own/clock", b'{"advance_ms":5}'), ("/get", b'{"id":"a"}')]
