@@ -25,6 +25,66 @@ class Clock(Protocol):
         """Calls back on the running loop, once, when `now()` has reached `at`; at once if it has already."""
         ...
 
+    def watch(self) -> LoopWatch:
+        """Notices how long the loop stood still while this clock went on."""
+        ...
+
+
+class LoopWatch:
+    """Notices how long the running loop stood still: in a debugger, or while the machine was asleep.
+
+    It takes a timer of its own; so it is on only while `needed` says so. `now_ms` is the time that goes on
+    meanwhile; None for a clock that does not.
+    """
+
+    EVERY_MS = 500
+    #: A busy loop may be this late without counting as one that stood still.
+    TOLERATED_MS = 1_000
+
+    def __init__(self, now_ms: Callable[[], int] | None) -> None:
+        self._now_ms = now_ms
+        self._handle: asyncio.TimerHandle | None = None
+        self._needed: Callable[[], bool] = lambda: False
+        self._seen_at = 0
+        #: In all, since the watch was made.
+        self.stood_ms = 0
+
+    def begin(self, needed: Callable[[], bool]) -> None:
+        if self._handle is None and self._now_ms is not None:
+            self._needed = needed
+            self._seen_at = self._now_ms()
+            self._arm()
+
+    def _arm(self) -> None:
+        self._handle = asyncio.get_running_loop().call_later(self.EVERY_MS / 1000, self.beat)
+
+    @property
+    def is_on(self) -> bool:
+        return self._handle is not None
+
+    def beat(self) -> None:
+        """One turn of the watch."""
+        self.look()
+        if self._needed():
+            self._arm()
+        else:
+            self._handle = None
+
+    def look(self) -> None:
+        """Counts what has been missed up to now."""
+        if self._handle is None or self._now_ms is None:
+            return
+        now = self._now_ms()
+        late_ms = now - self._seen_at - self.EVERY_MS
+        if late_ms > self.TOLERATED_MS:
+            self.stood_ms += late_ms
+        self._seen_at = now
+
+    def end(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
 
 def monotonic_ns() -> int:
     """Nanoseconds for measuring how long something took; moved by no skew."""
@@ -59,7 +119,10 @@ class SystemClock:
         return self._skew_ms
 
     def now(self) -> int:
-        return time.time_ns() // 1_000_000 + self._skew_ms
+        return _machine_ms() + self._skew_ms
+
+    def watch(self) -> LoopWatch:
+        return LoopWatch(_machine_ms)
 
     def call_at(self, at: int, callback: Callable[[], None]) -> Timer:
         timer = _RealTimer(self, at, callback)
@@ -77,6 +140,10 @@ class SystemClock:
 
     def forget(self, timer: _RealTimer) -> None:
         self._timers.discard(timer)
+
+
+def _machine_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 class _RealTimer:
@@ -123,6 +190,9 @@ class VirtualClock:
 
     def now(self) -> int:
         return self._now
+
+    def watch(self) -> LoopWatch:
+        return LoopWatch(None)
 
     def call_at(self, at: int, callback: Callable[[], None]) -> Timer:
         timer = _VirtualTimer(callback)

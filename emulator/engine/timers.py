@@ -95,7 +95,7 @@ class Deadlines:
     def after(self, ms: int, callback: Callable[[], None]) -> Deadline:
         deadline = Deadline(self, callback)
         at = self._clock.now() + ms
-        self._watch.begin()
+        self._watch.begin(self._any_left)
         heapq.heappush(self._heap, (at - self._watch.stood_ms, next(self._order), deadline))
         self._alarm.by(at)
         return deadline
@@ -114,14 +114,14 @@ class Deadlines:
             self._cancelled -= 1
         return self._heap[0][0] + self._watch.stood_ms if self._heap else None
 
+    def _any_left(self) -> bool:
+        return self.next_at() is not None
+
     def _fire_due(self) -> None:
         self._watch.look()
         while (due := self.next_at()) is not None and due <= self._clock.now():
             heapq.heappop(self._heap)[2].fire()
-        at = self.next_at()
-        self._alarm.by(at)
-        if at is None:
-            self._watch.end()
+        self._alarm.by(self.next_at())
 
     def stop(self) -> None:
         self._watch.end()
