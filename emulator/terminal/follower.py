@@ -15,11 +15,11 @@ from emulator.terminal.lines import Line, line_of
 from emulator.terminal.printer import Printer
 
 #: Changes of this long are printed together, in seconds.
-_GATHER_S: Final = 0.03
+_GATHER_S: Final = 0.1
 #: Nobody reads faster: of more instances than this in one go only their number is told...
-_MOST_INSTANCES: Final = 40
+_MOST_INSTANCES: Final = 12
 #: ...and of more entries of one instance only the last.
-_MOST_ENTRIES: Final = 60
+_MOST_ENTRIES: Final = 40
 #: Instances of which is known what was told last.
 _REMEMBERED: Final = 2_000
 
@@ -89,8 +89,9 @@ class Follower:
         """Entries that were not told yet: by their ids, or by their time for an instance not remembered."""
         known = self._told.get(key)
         entries = self._reader.history(key, known or 0, _MOST_ENTRIES)
-        if len(entries) >= _MOST_ENTRIES:
-            entries = self._reader.newest_history(key, _MOST_ENTRIES // 4)
+        if len(entries) > _MOST_ENTRIES // 2:  # perhaps not all: a page holds about as many as one asks for
+            newest = self._reader.newest_history(key, _MOST_ENTRIES // 4)
+            entries = entries if newest[-1].event_id == entries[-1].event_id else newest
         if known is None:
             return [entry for entry in entries if entry.at >= self._told_until]
         return [entry for entry in entries if entry.event_id > known]
