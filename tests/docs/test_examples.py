@@ -44,7 +44,12 @@ def test_the_readme_s_session_goes_as_it_says(dev: Callable[..., DevProcess]) ->
             follow(command, server)
 
     (shown,) = (block.text for block in found(readme, "text"))
-    until(f"the lines\n{shown}\nin\n{server.output}", lambda: appears(shown, server.output), patience_s=3)
+    until(
+        f"the lines\n{shown}\nin",
+        lambda: appears(shown, server.output),
+        patience_s=3,
+        explain=lambda: server.last_words,
+    )
 
 
 def test_the_readme_s_first_command_starts_a_sample() -> None:

@@ -29,11 +29,13 @@ def stepwell() -> str:
     return found
 
 
-def until(what: str, probe: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
+def until(
+    what: str, probe: Callable[[], Any], patience_s: float = PATIENCE_S, explain: Callable[[], str] = str
+) -> Any:
     """What `probe` gives once it is true. Asks often: it waits for another process, not for a time."""
     deadline = time.monotonic() + patience_s
     while not (seen := probe()):
-        assert time.monotonic() < deadline, f"never: {what}"
+        assert time.monotonic() < deadline, f"never: {what}\n{explain()}"
         time.sleep(0.01)
     return seen
 
@@ -83,6 +85,11 @@ class DevProcess:
         return "".join(list(self._lines))
 
     @property
+    def last_words(self) -> str:
+        """The end of what it has printed, for messages."""
+        return "".join(self._lines[-40:])
+
+    @property
     def is_running(self) -> bool:
         return self._process.poll() is None
 
@@ -105,7 +112,7 @@ class DevProcess:
         try:
             self._process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"still running; it said:\n{self.output}") from None
+            raise AssertionError(f"still running; it said:\n{self.last_words}") from None
         return self._ended()
 
     def _ended(self) -> int:
@@ -121,10 +128,10 @@ class DevProcess:
 
         def probe() -> re.Match[str] | None:
             match = compiled.search(self.output)
-            assert match or self.is_running, f"it ended and said:\n{self.output}"
+            assert match or self.is_running, f"it ended and said:\n{self.last_words}"
             return match
 
-        found: re.Match[str] = until(f"{pattern!r} in the output:\n{self.output}", probe)
+        found: re.Match[str] = until(f"{pattern!r} in the output:", probe, explain=lambda: self.last_words)
         return found
 
     # -- HTTP
@@ -149,7 +156,7 @@ class DevProcess:
 
     def _json(self, method: str, path: str, **options: Any) -> Any:
         answer = self.http.request(method, path, **options)
-        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}\n{self.output}"
+        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}\n{self.last_words}"
         return answer.json()
 
     def advance(self, ms: int) -> None:
@@ -173,13 +180,14 @@ class DevProcess:
         """The instance once it has one of the statuses (a finished one if none is given)."""
         wanted = statuses or tuple(FINISHED)
 
-        def probe() -> Any:
-            found = self.instance(workflow, instance_id)
+        def reached() -> bool:
+            found = self.get(f"{_REST}/{workflow}/instances/{instance_id}?simple=true")["result"]
             other_end = found["status"] in FINISHED and found["status"] not in wanted
-            assert not other_end, f"{found}\n{self.output}"
-            return found if found["status"] in wanted else None
+            assert not other_end, f"{found}\n{self.last_words}"
+            return found["status"] in wanted
 
-        return until(f"{workflow}/{instance_id} {' or '.join(wanted)}\n{self.output}", probe)
+        until(f"{workflow}/{instance_id} {' or '.join(wanted)}", reached, explain=lambda: self.last_words)
+        return self.instance(workflow, instance_id)
 
 
 _REST: Final = "/client/v4/accounts/local/workflows"

@@ -72,7 +72,11 @@ def server(dev: Start, folder: Path) -> DevProcess:
 
 
 def until_answer(server: DevProcess, word: str) -> None:
-    until(f"{word} from the Worker\n{server.output}", lambda: server.http.get("/").text == word)
+    until(
+        f"{word} from the Worker",
+        lambda: server.http.get("/").text == word,
+        explain=lambda: server.last_words,
+    )
 
 
 def test_fr77_changed_code_is_live_in_under_a_second(server: DevProcess, folder: Path) -> None:

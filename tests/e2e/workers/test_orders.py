@@ -26,7 +26,7 @@ def until_state(shop: DevProcess, order_id: str, status: str) -> Any:
         seen = shop.get(f"/orders/{order_id}")
         return seen if seen["status"] == status else None
 
-    return until(f"order {order_id} {status}\n{shop.output}", probe)
+    return until(f"order {order_id} {status}", probe, explain=lambda: shop.last_words)
 
 
 def test_a_small_order_is_paid_and_shipped_without_anybody_s_approval(shop: DevProcess) -> None:
