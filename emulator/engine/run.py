@@ -298,7 +298,11 @@ class Run:
     def _settle(self) -> None:
         """User code has gone as far as it can: if only waits are left, the instance rests."""
         self._settling = False
-        if not self.attached or self.executing or not len(self.waits):
+        if not self.attached:
+            return
+        if self.steps is not None and self.steps.expects_no_more() and self.progress():
+            return
+        if self.executing or not len(self.waits) or self.instance.status is Status.QUEUED:
             return
         if self.supersede:
             self.owner.superseded(self)

@@ -46,6 +46,8 @@ class Steps:
         self._core = run.core
         self._records = {(row.kind, row.name, row.count): row for row in records}
         self._next_seq = records[-1].seq + 1 if records else 1
+        #: Event waits of earlier passes that this one has not reached yet, with their types.
+        self._expected = {row.seq: _event_type(row) for row in records if _waits_for_event(row)}
         self._counts: Counter[tuple[StepKind, str]] = Counter()
         self._calls = 0
         self.rollbacks = rollbacks
@@ -208,8 +210,9 @@ class Steps:
             self._run.instance.log(_T.WAIT_STARTED, step=row.seq)
             if self._forced_timeout(row):
                 row.due_at = row.started_at
+        self._expected.pop(row.seq, None)
         over = self._overdue(row) or self._forced_timeout(row)
-        output = None if over else self._take_buffered(row, kind)
+        output = None if over or self._comes_after(row, kind) else self._take_buffered(row, kind)
         if output is None:
             output = await self._run.wait(row, row.due_at or 0, self._timed_out, kind)
         return output if output is not None else UNDEFINED_TEXT
@@ -238,6 +241,15 @@ class Steps:
         """A wait whose time has passed fails without an event (row W14 of the seeds)."""
         return row.due_at is not None and row.due_at < self._core.clock.now()
 
+    def _comes_after(self, row: StepRow, kind: str) -> bool:
+        """Whether a wait that began earlier may still be reached: it gets the event, whatever the order in code."""
+        return any(seq < row.seq and kind == one for seq, one in self._expected.items())
+
+    def expects_no_more(self) -> bool:
+        """The code has gone as far as it can; whether events were held back until now."""
+        expected, self._expected = self._expected, {}
+        return bool(expected)
+
     def _take_buffered(self, row: StepRow, kind: str) -> Encoded | None:
         modified = self._run.modifications
         if modified is not None and modified.ignores_events(kind):
@@ -250,7 +262,8 @@ class Steps:
 
     def claim(self, wait: Wait) -> bool:
         """Gives a waiting step the oldest event of its type; False when there is none."""
-        output = self._take_buffered(wait.row, wait.event_type or "")
+        kind = wait.event_type or ""
+        output = None if self._comes_after(wait.row, kind) else self._take_buffered(wait.row, kind)
         if output is None:
             return False
         wait.end(output)
@@ -272,6 +285,14 @@ class Steps:
         self._core.store.fail_step(self._run.instance.key, row.seq, row.ended_at, row.error)
         self._run.instance.log(_T.WAIT_TIMED_OUT, step=row.seq)
         wait.fail(WorkerError(error.info))
+
+
+def _waits_for_event(row: StepRow) -> bool:
+    return row.kind is StepKind.WAIT_FOR_EVENT and row.state is StepState.PENDING
+
+
+def _event_type(row: StepRow) -> str:
+    return str(json.loads(row.config)["type"])
 
 
 def stored_error(row: StepRow) -> WorkerError:

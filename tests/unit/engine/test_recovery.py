@@ -7,7 +7,7 @@ import json
 import pytest
 
 from emulator.clock import turns
-from emulator.storage.records import EventType, StepState
+from emulator.storage.records import EventType, NewInstance, StepState, Trigger
 
 pytestmark = pytest.mark.anyio
 
@@ -344,7 +344,10 @@ async def test_an_instance_that_was_created_and_never_started_starts(world) -> N
         return "ran"
 
     await world.start(flow)
-    await world.flow.create({"id": "one"})
+    state = world.engine.workflows()[0]
+    new = NewInstance(state.key, "one", world.clock.now(), state.version_key, Trigger.BINDING)
+    world.store.insert_instance(new, None)
+    world.store.commit()
     assert world.status() == "queued"
     await world.restart()
 
