@@ -10,17 +10,21 @@ from collections.abc import Mapping
 from bindings.context import current_step
 from bindings.errors import EngineError, RunAborted, WorkflowError
 from bindings.values import Encoded
+from emulator.clock import turns
 from emulator.engine.admission import AGAIN, NEW
 from emulator.engine.core import Core
 from emulator.engine.instance import Instance
 from emulator.engine.lifecycle import BUSY, Command, Verdict, check
 from emulator.engine.passes import Passes
-from emulator.engine.rollback import TERMINATED
+from emulator.engine.rollback import TERMINATED, Rollbacks
 from emulator.engine.run import Run
 from emulator.storage.records import FINITE, EventType, Status, StepKind, StepRow, StepState
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
+
+#: Turns of the loop in which a cancelled callback hears of it, before its step is undone.
+_STOPPING_TURNS = 6
 
 
 class Commands:
@@ -144,17 +148,23 @@ class Commands:
                 return True
         if not len(rollbacks) and not missing:
             return False
+        self._passes.outcomes.begin_rollback(instance)
         # In a task of its own: the caller may be the very code that is stopped here.
         rolling_back = asyncio.get_running_loop().create_task(
-            self._passes.outcomes.roll_back(
-                run, rollbacks, TERMINATED.folded(), Status.TERMINATED, missing=missing, reason=reason
-            )
+            self._roll_back_stopped(run, rollbacks, missing, reason)
         )
         run.roll_back_in(rolling_back)
         await asyncio.wait([rolling_back])
         if not rolling_back.cancelled():
             rolling_back.result()
         return True
+
+    async def _roll_back_stopped(
+        self, run: Run, rollbacks: Rollbacks, missing: list[StepRow], reason: str | None
+    ) -> None:
+        await turns(_STOPPING_TURNS)
+        error, end = TERMINATED.folded(), Status.TERMINATED
+        await self._passes.outcomes.roll_back(run, rollbacks, error, end, missing=missing, reason=reason)
 
     async def restart(self, key: int, origin: Mapping[str, object] | None = None) -> None:
         """From the top, or from the step that `origin` names: {"name", "count"?, "type"?}."""

@@ -123,8 +123,7 @@ class Outcomes:
         instance = run.instance
         run.rolling_back = True
         run.waits.cancel()
-        instance.become(Status.ROLLING_BACK)
-        self._core.store.set_status(instance.key, Status.ROLLING_BACK, self._core.clock.now(), None)
+        self.begin_rollback(instance)
         if end is Status.ERRORED:
             self._core.store.set_error(instance.key, json.dumps(error.to_json()))
         outcome = await RollingBack(self._core, instance, rollbacks, shown or error).run(missing or [])
@@ -136,6 +135,11 @@ class Outcomes:
             await self._error(instance, error)
         else:
             await self.terminated(instance, reason)
+
+    def begin_rollback(self, instance: Instance) -> None:
+        """From now on nothing else goes on with the instance."""
+        instance.become(Status.ROLLING_BACK)
+        self._core.store.set_status(instance.key, Status.ROLLING_BACK, self._core.clock.now(), None)
 
     async def terminated(self, instance: Instance, reason: str | None) -> None:
         self.finish(instance, Status.TERMINATED, reason=reason)

@@ -131,8 +131,7 @@ class Passes:
 
         It rolls back from now on, so that nothing else goes on with it meanwhile.
         """
-        instance.become(Status.ROLLING_BACK)
-        self._core.store.set_status(instance.key, Status.ROLLING_BACK, self._core.clock.now(), None)
+        self.outcomes.begin_rollback(instance)
         records = self._core.store.steps(instance.key)
         self.add(instance)
         run = Run(self._core, instance, self._event(instance), self)
