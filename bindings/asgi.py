@@ -125,10 +125,15 @@ class Lifespan:
             raise RuntimeError(answer.get("message") or f"ASGI lifespan {phase} failed")
         return answer is not None
 
+    async def _answer(self, message: Message) -> None:
+        if not message["type"].startswith("lifespan."):
+            raise RuntimeError(f"Unexpected lifespan event {message['type']}")
+        self._answers.put_nowait(message)
+
     async def _run(self) -> None:
         scope = {"type": "lifespan", "asgi": _ASGI, "state": self.state}
         try:
-            await self._app(scope, self._events.get, self._answers.put)
+            await self._app(scope, self._events.get, self._answer)
         except Exception:
             # Before the answer to startup it means that there is no lifespan; later it is an error.
             if self._supported:

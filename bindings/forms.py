@@ -254,5 +254,6 @@ def header_parameters(value: str) -> tuple[str, dict[str, str]]:
             _, _, rest = rest.partition(";")
         else:
             text, _, rest = rest.partition(";")
-        parameters[name.strip().lower()] = text.strip()
+            text = text.strip()
+        parameters[name.strip().lower()] = text
     return kind.strip().lower(), parameters

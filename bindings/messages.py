@@ -133,7 +133,7 @@ class FetchResponse(Body):
         copy.url = self.url
         return copy
 
-    def json(self, *args: Any, **options: Any) -> Any:
+    def json(self: Any, *args: Any, **options: Any) -> Any:
         """Of a response, its body's JSON; called on the class, `from_json`."""
         if isinstance(self, FetchResponse):
             return self._parsed(*args, **options)

@@ -1,11 +1,11 @@
-"""An engine in miniature for tests of what user code sees: it keeps what it is told in memory, and waits for nothing."""
+"""An engine in miniature for tests of what user code sees: it keeps all in memory, and waits for nothing."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,7 +94,7 @@ class MemoryStepPort:
                 return result if isinstance(result, str) else await result  # type: ignore[misc]
             except NotSerialisable:
                 raise WorkflowFatalError(f'Value returned from step "{call.name}" is not serialisable') from None
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - as an engine does
                 info = error_info(error)
             if info.name == "NonRetryableError" or call.attempts > retries.get("limit", 0):
                 raise WorkerError(info)
@@ -257,10 +257,10 @@ def background() -> Background:
 
 
 @pytest.fixture
-async def runtime(background: Background) -> AsyncIterator[Runtime]:
+async def runtime(background: Background) -> Runtime:
     """The test runs inside of a Worker whose env has GREETING, at NOW_MS."""
     env = Env({"GREETING": "hello"})
-    yield Runtime("test-worker", env, asyncio.get_running_loop(), lambda: NOW_MS, background.add)
+    return Runtime("test-worker", env, asyncio.get_running_loop(), lambda: NOW_MS, background.add)
 
 
 @pytest.fixture
