@@ -187,9 +187,8 @@ class Attempts:
     def _non_retryable(self, info: ErrorInfo) -> Failure:
         if self._instance.workflow.definition.preserve_non_retryable:
             return Failure(info, final=True)
-        shown = info.folded().message
         logged = ErrorInfo(
-            "WorkflowFatalError", f'Step threw a NonRetryableError with message "{shown}"', info.stack
+            "WorkflowFatalError", f'Step threw a NonRetryableError with message "{info.message}"', info.stack
         )
         return Failure(logged, final=True, thrown=info)
 

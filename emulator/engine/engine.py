@@ -20,7 +20,6 @@ from emulator.engine.definitions import Version, WorkflowDefinition, WorkflowSta
 from emulator.engine.introspection import Introspection
 from emulator.engine.passes import Passes
 from emulator.engine.schedules import Schedules
-from emulator.engine.timers import Alarm
 from emulator.limits import Limits
 from emulator.storage.records import Trigger, VersionRow
 from emulator.storage.store import Store
@@ -29,7 +28,6 @@ _log = logging.getLogger("stepwell.engine")
 
 #: Where the clock's skew is kept across restarts.
 SKEW_SETTING = "clock_skew_ms"
-_EXPIRE_AT_ONCE = 500
 
 
 class Engine:
@@ -58,7 +56,6 @@ class Engine:
         self.commands = Commands(self._core, self._passes)
         self.creation = Creation(self._core, self._passes)
         self.schedules = Schedules(self._core, self._by_key, self.creation)
-        self._expiry = Alarm(clock, self._expire)
         self._started = False
 
     # -- Workflows
@@ -114,12 +111,12 @@ class Engine:
         self.store.commit()
         self._started = True
         self.schedules.plan()
-        self._expiry.by(self.store.next_expiry())
+        self._passes.outcomes.retention.start()
 
     async def stop(self, grace_ms: int = 0) -> None:
         """Stops: callbacks get `grace_ms` to end and be recorded, then every pass is detached."""
         self.schedules.stop()
-        self._expiry.cancel()
+        self._passes.outcomes.retention.stop()
         await self._grace(grace_ms)
         self._passes.stop()
         self._core.callbacks.stop()
@@ -136,7 +133,7 @@ class Engine:
     def crash(self) -> None:
         """For tests: stops like a killed process. What was not committed is lost."""
         self.schedules.stop()
-        self._expiry.cancel()
+        self._passes.outcomes.retention.stop()
         self._passes.stop()
         self._core.callbacks.stop()
         self._core.commits.discard()
@@ -212,17 +209,6 @@ class Engine:
         else:
             raise EngineError(f"This clock cannot be moved: {type(clock).__name__}")
         self._passes.wake_due()
-
-    # -- retention
-    def _expire(self) -> None:
-        expired = self.store.expired(self.clock.now(), _EXPIRE_AT_ONCE)
-        for key, _ in expired:
-            self.store.delete(key)
-            self._core.changes.note(key)
-        self._expiry.by(self.store.next_expiry())
-
-    def note_expiry(self) -> None:
-        self._expiry.by(self.store.next_expiry())
 
 
 def _version_row(workflow: int, definition: WorkflowDefinition, version: Version, at: int) -> VersionRow:

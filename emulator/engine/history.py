@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from bindings.errors import EngineError
 from bindings.ports import StreamOutput
-from bindings.values import Encoded
+from bindings.values import EMPTY_OBJECT_TEXT, NULL_TEXT, UNDEFINED_TEXT, Encoded
 from emulator.engine.streams import stored_stream
 from emulator.storage.records import LAST_EVENTS, EventType, HistoryRow, InstanceValues, StepRow
 from emulator.storage.store import Store
@@ -157,7 +157,7 @@ def public_event(store: Store, key: int, instance_id: str, row: HistoryRow) -> d
 
 def _workflow_fields(kind: EventType, values: InstanceValues) -> dict[str, object]:
     if kind is _T.WORKFLOW_STARTED:
-        return {} if values.params is None else {"params": Encoded(values.params)}
+        return {"params": given_params(values.params)}
     if kind is _T.WORKFLOW_COMPLETED:
         return {} if is_undefined(values.output) else {"output": Encoded(values.output or "null")}
     error = json.loads(values.error) if values.error else {}
@@ -178,7 +178,7 @@ def _step_fields(store: Store, key: int, row: HistoryRow, step: StepRow) -> dict
         fields["durationMs"] = json.loads(step.config)["durationMs"]
     elif row.type is _T.WAIT_STARTED:
         fields["eventType"] = json.loads(step.config)["type"]
-    if row.detail is not None:
+    if row.detail is not None and row.type is not _T.STEP_ERRORED:  # it shares the row of its attempt
         fields.update(_detail_fields(json.loads(row.detail)))
     return fields
 
@@ -198,6 +198,12 @@ def public_output(store: Store, key: int, step: StepRow) -> Encoded | StreamOutp
     if step.stream is not None:
         return stored_stream(store, key, step.seq)
     return None if is_undefined(step.output) else Encoded(step.output or "null")
+
+
+def given_params(params: str | None) -> Encoded:
+    """Params as run() sees them: absent and null ones are an empty object (cases params-absent, params-null)."""
+    absent = params is None or params in (NULL_TEXT, UNDEFINED_TEXT)
+    return EMPTY_OBJECT_TEXT if absent else Encoded(params)
 
 
 def is_undefined(text: str | None) -> bool:

@@ -12,7 +12,7 @@ from emulator.engine.core import Core
 from emulator.engine.delays import is_non_retryable
 from emulator.engine.instance import Instance
 from emulator.engine.introspection import Point
-from emulator.engine.retention import expiry
+from emulator.engine.retention import Retention
 from emulator.engine.rollback import Rollbacks, RollingBack
 from emulator.engine.run import Run
 from emulator.storage.records import EventType, Status, StepRow
@@ -37,6 +37,7 @@ class Outcomes:
     def __init__(self, core: Core, ended: Callable[[Instance], None]) -> None:
         self._core = core
         self._ended = ended
+        self.retention = Retention(core)
 
     # -- run() returned
     async def returned(self, run: Run, output: Encoded) -> None:
@@ -170,7 +171,7 @@ class Outcomes:
             instance.key,
             status,
             now,
-            expires_at=expiry(self._core, instance, status, now),
+            expires_at=self.retention.expires_at(instance, status, now),
             output=output,
             error=json.dumps(error.to_json()) if error is not None else None,
             reason=reason,

@@ -13,11 +13,12 @@ from typing import Final
 
 from bindings.errors import ErrorInfo
 from bindings.ports import RunEvent, Schedule
-from bindings.values import EMPTY_OBJECT_TEXT, NULL_TEXT, UNDEFINED_TEXT, Encoded
+from bindings.values import Encoded
 from emulator.clock import Slice, after_turns, turns
 from emulator.engine.admission import AGAIN, NEW, Admission
 from emulator.engine.core import Core
 from emulator.engine.definitions import WorkflowState
+from emulator.engine.history import given_params
 from emulator.engine.instance import Instance
 from emulator.engine.introspection import Point, Reached
 from emulator.engine.outcomes import Outcomes
@@ -413,10 +414,9 @@ class Passes:
 
 def run_event(instance: Instance, created_at: int, params: str | None, schedule: str | None) -> RunEvent:
     """The event of an instance; absent and null params become an empty object (cases params-absent, -null)."""
-    absent = params is None or params in (NULL_TEXT, UNDEFINED_TEXT)
     cron = json.loads(schedule) if schedule else None
     return RunEvent(
-        payload=EMPTY_OBJECT_TEXT if absent else Encoded(params),
+        payload=given_params(params),
         timestamp_at=created_at,
         instance_id=instance.id,
         workflow_name=instance.workflow.name,
