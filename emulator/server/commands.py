@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from bindings.durations import InvalidDuration, duration_ms
 from bindings.errors import EngineError
+from emulator.crons import InvalidCron, check_cron
 from emulator.engine.definitions import Version, WorkflowDefinition, WorkflowState
 from emulator.engine.engine import Engine
 from emulator.engine.schedules import next_firing
@@ -210,12 +211,14 @@ def _cron(text: object) -> str:
     from cronsim import CronSimError  # only projects with schedules pay for it
 
     try:
-        if isinstance(text, str):
-            next_firing(text, 0)
-            return text
-    except (CronSimError, StopIteration):
-        pass
-    raise ApiError("body", f'"{text}" is no cron expression of five fields.')
+        cron = clean_text(text, "cron")
+        check_cron(cron)
+        next_firing(cron, 0)
+    except (InvalidCron, CronSimError) as error:
+        raise ApiError("body", f"{text!r} is no cron expression: {error}.") from None
+    except StopIteration:
+        raise ApiError("body", f"The cron expression {text!r} names no day that ever comes.") from None
+    return cron
 
 
 async def forget_workflow(engine: Engine, workflow: int) -> None:
