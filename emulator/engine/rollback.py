@@ -191,14 +191,22 @@ class RollingBack:
         return final
 
     async def _pass_time(self, ms: int) -> None:
+        """Counts as parked until the very moment in which the time is over."""
+        core = self._core
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        deadline = self._core.callbacks.deadlines.after(ms, lambda: resolve(over))
-        self._core.parked += 1
+
+        def end() -> None:
+            core.parked -= 1
+            resolve(over)
+
+        core.parked += 1
+        deadline = core.callbacks.deadlines.after(ms, end)
         try:
             await over
         finally:
-            self._core.parked -= 1
-            deadline.cancel()
+            if not deadline.is_over:
+                deadline.cancel()
+                core.parked -= 1
 
 
 async def _call(options: RollbackOptions, given: RollbackInput) -> None:

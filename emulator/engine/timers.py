@@ -64,7 +64,8 @@ class Deadline:
         self._callback = callback
 
     @property
-    def cancelled(self) -> bool:
+    def is_over(self) -> bool:
+        """Whether it was cancelled or has fired."""
         return self._owner is None
 
     def cancel(self) -> None:
@@ -103,13 +104,13 @@ class Deadlines:
     def note_cancelled(self) -> None:
         self._cancelled += 1
         if self._cancelled > _SWEEP_ABOVE and self._cancelled * 2 > len(self._heap):
-            self._heap = [entry for entry in self._heap if not entry[2].cancelled]
+            self._heap = [entry for entry in self._heap if not entry[2].is_over]
             heapq.heapify(self._heap)
             self._cancelled = 0
 
     def next_at(self) -> int | None:
         """When the earliest deadline is due that nobody cancelled."""
-        while self._heap and self._heap[0][2].cancelled:
+        while self._heap and self._heap[0][2].is_over:
             heapq.heappop(self._heap)
             self._cancelled -= 1
         return self._heap[0][0] + self._watch.stood_ms if self._heap else None
