@@ -15,7 +15,9 @@ ReadSource: TypeAlias = Callable[[str], Sequence[str] | None]
 
 _AROUND: Final = 4
 _PYTHON: Final = re.compile(r'^\s*File "(?P<file>.+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
-_JAVASCRIPT: Final = re.compile(r"^\s*at (?:(?P<function>[^()]*?) \()?(?P<file>[^()\s]+?):(?P<line>\d+)(?::\d+)?\)?$")
+_JAVASCRIPT: Final = re.compile(
+    r"^\s*at (?:(?P<function>[^()]*?) \()?(?P<file>[^()\s]+?):(?P<line>\d+)(?::\d+)?\)?$"
+)
 _CAUSES_SHOWN: Final = 6
 
 
@@ -28,7 +30,7 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class StackFrame:
-    """`own` frames are the user's; their `source` may still be empty when the file has changed or is gone."""
+    """`own` frames are the user's; their `source` is empty where the file has become shorter since."""
 
     file: str
     line: int
@@ -40,7 +42,10 @@ class StackFrame:
 
     @property
     def place(self) -> str:
-        return f"{self.file}:{self.line}"
+        """File and line; of a long path the end, which tells files apart."""
+        parts = self.file.split("/")
+        shown = "…/" + "/".join(parts[-3:]) if len(parts) > 4 else self.file
+        return f"{shown}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ _SHOWN: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class NowItem:
-    """One open step. `payload` is the editor's text for an awaited event; `last_error` of a step that is tried again."""
+    """One open step. `payload` is the editor's text for an awaited event."""
 
     kind: ItemKind
     step: StepView

@@ -12,8 +12,8 @@ from typing import Final
 from emulator.dashboard.text import duration
 
 #: A folded stretch is this wide, but all of them together take no more than `_FOLDS_MOST`.
-_FOLD_WIDTH: Final = 7.0
-_FOLDS_MOST: Final = 45.0
+_FOLD_WIDTH: Final = 14.0
+_FOLDS_MOST: Final = 56.0
 #: Shorter stretches never fold.
 _FOLD_FROM_MS: Final = 1_000
 _TICKS: Final = 8
@@ -90,7 +90,9 @@ class Scale:
             return (Tick(0.0, "+0 ms"),)
         step = _nice_step(total / _TICKS)
         marks = [tick for one in shown for tick in self._marks(one, step)]
-        return tuple(_apart(marks))
+        # A mark is written to the right of its place: it must not run into the length of a fold.
+        free = [mark for mark in marks if not any(fold.left - 7 < mark.at < fold.right for fold in self.folds)]
+        return tuple(_apart(free))
 
     def _marks(self, one: Stretch, step: int) -> Iterable[Tick]:
         first = -((self._origin - one.start) // step) * step if one.start > self._origin else 0

@@ -137,7 +137,7 @@ def _summary(row: StepRow) -> str:
 
 
 def settings_of(row: StepRow, defaults: Mapping[str, object]) -> tuple[Setting, ...]:
-    """The config line by line. `defaults` are limits by name: what equals them was, or may as well be, not given."""
+    """The config line by line. `defaults` are limits by name; what equals them may as well not be given."""
     config: dict[str, Any] = json.loads(row.config)
     if row.kind is StepKind.SLEEP:
         return (Setting("duration", duration(config.get("durationMs", 0))),)

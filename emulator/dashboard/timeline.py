@@ -14,7 +14,9 @@ from emulator.storage.records import EventType, HistoryRow, InstanceRow, StepKin
 
 _T = EventType
 
-PieceKind: TypeAlias = Literal["attempt", "delay", "sleep", "wait", "rollback", "queued", "paused", "run", "waiting"]
+PieceKind: TypeAlias = Literal[
+    "attempt", "delay", "sleep", "wait", "rollback", "queued", "paused", "run", "waiting"
+]
 
 #: A piece is never drawn narrower than this, or it could not be seen.
 _LEAST_WIDTH: Final = 0.5

@@ -12,9 +12,15 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from emulator.dashboard.urls import BASE
+from emulator.server.dashboard_actions import Actions
 from emulator.server.dashboard_answers import HEADERS, NotFound, page, static
+from emulator.server.dashboard_bulk import Bulk
+from emulator.server.dashboard_instance import InstancePages
 from emulator.server.dashboard_pages import Pages
 from emulator.server.dashboard_reads import THEMES, Reads
+from emulator.server.dashboard_runs import RunPages
+from emulator.server.dashboard_sources import Sources
+from emulator.server.dashboard_workflows import WorkflowPages
 from emulator.server.live import LiveEvents
 from emulator.server.parts import ServerParts
 
@@ -29,6 +35,14 @@ def routes(parts: ServerParts) -> list[Route]:
     live = LiveEvents(parts.engine, parts.thread)
     reads = Reads(parts, live)
     pages = Pages(reads)
+    instances = InstancePages(reads, Sources([parts.settings.project]))
+    runs = RunPages(reads, instances)
+    workflows = WorkflowPages(reads)
+    actions = Actions(reads)
+    actions.before_restart = runs.keep
+    instances.was_restarted = runs.was_restarted
+    bulk = Bulk(reads)
+    one = f"{BASE}/workflows/{{workflow}}/instances/{{instance}}"
     shown = _Shown(reads)
     return [
         Route(BASE, shown.get(pages.instances)),
@@ -39,6 +53,33 @@ def routes(parts: ServerParts) -> list[Route]:
         Route(f"{BASE}/theme", set_theme, methods=["POST"]),
         Route(f"{BASE}/stream", _Stream(live).answer),
         Route(f"{BASE}/static/{{name}}", static),
+        Route(f"{BASE}/workflows", shown.get(workflows.workflows)),
+        Route(f"{BASE}/workflows.json", shown.get(workflows.workflows)),
+        Route(f"{BASE}/clock", shown.get(workflows.clock)),
+        Route(f"{BASE}/clock.json", shown.get(workflows.clock)),
+        Route(f"{BASE}/limits", shown.get(workflows.limits)),
+        Route(f"{BASE}/limits.json", shown.get(workflows.limits)),
+        Route(f"{BASE}/help", shown.get(workflows.help)),
+        Route(f"{BASE}/open", runs.open_file, methods=["POST"]),
+        Route(f"{BASE}/open", shown.get(runs.open_form)),
+        Route(f"{BASE}/bulk", bulk.post, methods=["POST"]),
+        Route(f"{BASE}/bulk/{{job}}", shown.get(bulk.show)),
+        Route(f"{BASE}/bulk/{{job}}/stop", bulk.stop, methods=["POST"]),
+        Route(f"{BASE}/workflows/{{workflow}}.json", shown.get(workflows.workflow)),
+        Route(f"{BASE}/workflows/{{workflow}}", shown.get(workflows.workflow)),
+        Route(f"{one}/export.json", shown.get(runs.export)),
+        Route(f"{one}/history.json", shown.get(runs.history)),
+        Route(f"{one}/test.py", shown.get(runs.test)),
+        Route(f"{one}/run.md", shown.get(runs.markdown)),
+        Route(f"{one}/compare", shown.get(runs.compare)),
+        Route(f"{one}/compare.json", shown.get(runs.compare)),
+        Route(f"{one}.json", shown.get(instances.show)),
+        Route(one, shown.get(instances.show)),
+        Route(f"{one}/values/{{which}}/{{form}}", shown.get(instances.value)),
+        Route(f"{one}/do/{{command}}", actions.answering(actions.command), methods=["POST"]),
+        Route(f"{BASE}/workflows/{{workflow}}/create", shown.get(workflows.create)),
+        Route(f"{BASE}/workflows/{{workflow}}/create", actions.answering(actions.create), methods=["POST"]),
+        Route(f"{BASE}/clock/advance", actions.answering(actions.advance), methods=["POST"]),
         Route(f"{BASE}/{{rest:path}}", shown.get(_nothing)),
     ]
 

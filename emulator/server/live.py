@@ -59,6 +59,13 @@ class LiveEvents:
             self._told = True
         self._loop.call_soon_threadsafe(self._wake)
 
+    def touch(self) -> None:
+        """Has pages that follow everything read once more; called on the server's loop."""
+        with self._lock:
+            self._revision += 1
+            self._recent.append((self._revision, frozenset({0})))
+        self._wake()
+
     def _wake(self) -> None:
         with self._lock:
             self._told = False

@@ -1,0 +1,77 @@
+"""The clock: real or moved, and what will wake before it is moved on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from emulator.dashboard.statuses import STATUS_LOOKS, Look
+from emulator.dashboard.urls import Urls
+from emulator.storage.view_records import InstanceBrief
+
+
+@dataclass(frozen=True, slots=True)
+class Waking:
+    id: str
+    workflow: str
+    url: str
+    look: Look
+    wake_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leap:
+    """A button: `by` is what it sends, `wakes` how many instances that wakes at least."""
+
+    word: str
+    by: str
+    wakes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClockView:
+    now: int
+    skew_ms: int
+    can_move: bool
+    next_at: int | None
+    next_schedules: tuple[tuple[str, str, int], ...]
+    waking: tuple[Waking, ...]
+    leaps: tuple[Leap, ...]
+
+
+#: What the buttons offer.
+LEAPS = (("1 minute", 60_000), ("1 hour", 3_600_000), ("1 day", 86_400_000), ("1 week", 604_800_000))
+
+
+def clock_view(
+    now: int,
+    skew_ms: int,
+    *,
+    can_move: bool,
+    upcoming: Sequence[InstanceBrief],
+    names: Mapping[int, str],
+    wakes: Mapping[int, int],
+    schedules: Sequence[tuple[str, str, int]] = (),
+) -> ClockView:
+    """`wakes` says how many instances wake within each of `LEAPS`; `schedules` are (Workflow, cron, next)."""
+    urls = Urls()
+    waking = tuple(
+        Waking(
+            one.id,
+            names.get(one.workflow, "?"),
+            urls.instance(names.get(one.workflow, "?"), one.id),
+            STATUS_LOOKS[one.status],
+            one.wake_at or now,
+        )
+        for one in upcoming
+    )
+    times = [one.wake_at for one in waking] + [at for _, _, at in schedules]
+    return ClockView(
+        now=now,
+        skew_ms=skew_ms,
+        can_move=can_move,
+        next_at=min(times, default=None),
+        next_schedules=tuple(sorted(schedules, key=lambda one: one[2])),
+        waking=waking,
+        leaps=tuple(Leap(word, word, wakes.get(ms, 0)) for word, ms in LEAPS),
+    )

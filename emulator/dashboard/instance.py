@@ -1,0 +1,276 @@
+"""One instance: header, Now box, error, values, timeline and the tabs below."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from bindings.errors import ErrorInfo
+from emulator.dashboard.actions import Button, buttons
+from emulator.dashboard.advice import Advice
+from emulator.dashboard.attempts import tries_by_step
+from emulator.dashboard.clipboard import Snippet
+from emulator.dashboard.entries import EntryView, EventView, LogView, entry_views, event_views, log_views
+from emulator.dashboard.errors import ErrorView, ReadSource, error_view, no_source
+from emulator.dashboard.graph import GraphView
+from emulator.dashboard.now import NowView, now_view
+from emulator.dashboard.statuses import STATUS_LOOKS, Look
+from emulator.dashboard.steps import StepPanel, StepView, step_views
+from emulator.dashboard.timeline import Timeline, build_timeline
+from emulator.dashboard.urls import Urls
+from emulator.dashboard.values import ValueView, value_view
+from emulator.storage.records import (
+    BufferedEvent,
+    HistoryRow,
+    InstanceRow,
+    InstanceValues,
+    LogRow,
+    Status,
+    StepRow,
+    VersionRow,
+    WorkflowRow,
+)
+
+TABS: Final = (
+    ("steps", "Timeline and steps"),
+    ("history", "History"),
+    ("events", "Events"),
+    ("logs", "Logs"),
+    ("graph", "Graph"),
+    ("advice", "Advice"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceInputs:
+    """Everything read for the page. `steps` is the stretch that is shown of `row.step_count` steps."""
+
+    workflow: WorkflowRow
+    row: InstanceRow
+    values: InstanceValues
+    steps: Sequence[StepRow]
+    output_sizes: Mapping[int, int]
+    history: Sequence[HistoryRow]
+    now: int
+    allowed: Mapping[str, str | None]
+    version: VersionRow | None = None
+    events: Sequence[BufferedEvent] = ()
+    logs: Sequence[LogRow] = ()
+    payloads: Mapping[str, str] = field(default_factory=dict)
+    queue_place: int | None = None
+    blocked: tuple[str, ...] | None = None
+    window: tuple[int, int] | None = None
+    tab: str = "steps"
+    family: str = ""
+    selected: int | None = None
+    read: ReadSource = no_source
+    before_restart: bool = False
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    name: str
+    word: str
+    url: str
+    selected: bool
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line of the header; `at` is a time, `since` and `until` a duration that may still tick."""
+
+    name: str
+    text: str = ""
+    at: int | None = None
+    span: tuple[int, int | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackView:
+    outcome: str
+    error: ErrorView | None
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceView:
+    key: int
+    id: str
+    workflow: str
+    status: Status
+    look: Look
+    now: NowView
+    facts: tuple[Fact, ...]
+    buttons: tuple[Button, ...]
+    error: ErrorView | None
+    rollback: RollbackView | None
+    params: ValueView
+    output: ValueView
+    steps: tuple[StepView, ...]
+    step_count: int
+    earlier_url: str
+    later_url: str
+    timeline: Timeline
+    whole_url: str
+    tabs: tuple[Tab, ...]
+    tab: str
+    entries: tuple[EntryView, ...]
+    events: tuple[EventView, ...]
+    logs: tuple[LogView, ...]
+    snippets: tuple[Snippet, ...]
+    panel: StepPanel | None
+    graph: GraphView | None
+    advice: tuple[Advice, ...]
+    family: str
+    before_restart: bool
+    read_only: bool
+
+
+def build_instance(
+    given: InstanceInputs,
+    *,
+    panel: StepPanel | None = None,
+    graph: GraphView | None = None,
+    advice: tuple[Advice, ...] = (),
+    snippets: tuple[Snippet, ...] = (),
+) -> InstanceView:
+    name, row = given.workflow.name, given.row
+    links = InstanceLinks(given)
+    urls = {step.seq: links.step(step.seq) for step in given.steps}
+    names = {step.seq: step.public_name for step in given.steps}
+    steps = step_views(given.steps, tries_by_step(given.history), given.output_sizes, urls)
+    open_steps = [step for step in steps if step.is_open]
+    values_url = Urls()
+    return InstanceView(
+        key=row.key,
+        id=row.id,
+        workflow=name,
+        status=row.status,
+        look=STATUS_LOOKS[row.status],
+        now=now_view(
+            row,
+            open_steps,
+            payloads=given.payloads,
+            reason=given.values.reason,
+            queue_place=given.queue_place,
+            defined=given.workflow.defined,
+            blocked=given.blocked,
+        ),
+        facts=tuple(_facts(given)),
+        buttons=()
+        if given.read_only
+        else buttons(name, row.id, given.allowed, has_rollback=any(step.has_rollback for step in given.steps)),
+        error=_error(given),
+        rollback=_rollback(given),
+        params=value_view("params", given.values.params, values_url.value(name, row.id, "params")),
+        output=value_view("output", given.values.output, values_url.value(name, row.id, "output")),
+        steps=steps,
+        step_count=row.step_count,
+        earlier_url=links.earlier(),
+        later_url=links.later(),
+        timeline=build_timeline(row, steps, given.history, given.now, given.window),
+        whole_url=links.here(),
+        tabs=links.tabs(len(advice)),
+        tab=given.tab,
+        entries=entry_views(given.history, names, urls, given.family) if given.tab == "history" else (),
+        events=event_views(given.events, names, urls),
+        logs=log_views(given.logs, names, urls),
+        snippets=snippets,
+        panel=panel,
+        graph=graph,
+        advice=advice,
+        family=given.family,
+        before_restart=given.before_restart,
+        read_only=given.read_only,
+    )
+
+
+def _facts(given: InstanceInputs) -> list[Fact]:
+    row = given.row
+    facts = [Fact("Created", at=row.created_at)]
+    if row.started_at is not None:
+        facts.append(Fact("Started", at=row.started_at))
+        facts.append(Fact("Duration", span=(row.started_at, row.ended_at)))
+        if row.started_at - row.created_at >= 50:
+            facts.append(Fact("Queued", span=(row.created_at, row.started_at)))
+    if row.ended_at is not None:
+        facts.append(Fact("Ended", at=row.ended_at))
+    facts.append(Fact("Steps", str(row.step_count)))
+    facts.append(Fact("Trigger", row.trigger + _schedule(row)))
+    if given.version is not None:
+        facts.append(Fact("Version", f"{given.version.id[:18]} ({given.version.language})"))
+    if row.expires_at is not None:
+        facts.append(Fact("Kept until", at=row.expires_at))
+    return facts
+
+
+def _schedule(row: InstanceRow) -> str:
+    return f" ({json.loads(row.schedule).get('cron')})" if row.schedule else ""
+
+
+def _error(given: InstanceInputs) -> ErrorView | None:
+    text = given.values.error
+    return error_view(ErrorInfo.from_json(json.loads(text)), given.read) if text else None
+
+
+def _rollback(given: InstanceInputs) -> RollbackView | None:
+    if not given.values.rollback:
+        return None
+    found = json.loads(given.values.rollback)
+    error = found.get("error")
+    return RollbackView(found.get("outcome", ""), error_view(ErrorInfo.from_json(error)) if error else None)
+
+
+class InstanceLinks:
+    """Addresses of the page: the same with one thing changed."""
+
+    def __init__(self, given: InstanceInputs) -> None:
+        self._given = given
+        self._urls = Urls()
+
+    def _url(self, **changed: str | int | None) -> str:
+        given = self._given
+        parts: dict[str, str | int | None] = {"tab": given.tab if given.tab != "steps" else None}
+        if given.steps and len(given.steps) < given.row.step_count:
+            parts["steps_from"] = given.steps[0].seq
+        if given.window is not None:
+            parts["from"], parts["to"] = given.window
+        return self._urls.instance(given.workflow.name, given.row.id, **{**parts, **changed})
+
+    def here(self) -> str:
+        return self._url(**{"from": None, "to": None})
+
+    def step(self, seq: int) -> str:
+        return f"{self._url(step=seq)}#step-{seq}"
+
+    def tabs(self, advice: int) -> tuple[Tab, ...]:
+        given = self._given
+        counts: dict[str, int | None] = {
+            "steps": given.row.step_count,
+            "events": len(given.events),
+            "advice": advice,
+        }
+        return tuple(
+            Tab(
+                name,
+                word,
+                self._urls.instance(given.workflow.name, given.row.id, tab=None if name == "steps" else name),
+                name == given.tab,
+                counts.get(name) or None,
+            )
+            for name, word in TABS
+            if not (given.read_only and name == "graph")
+        )
+
+    def earlier(self) -> str:
+        steps = self._given.steps
+        return self._url(steps_from=max(1, steps[0].seq - len(steps))) if steps and steps[0].seq > 1 else ""
+
+    def later(self) -> str:
+        steps = self._given.steps
+        return (
+            self._url(steps_from=steps[-1].seq + 1) if steps and steps[-1].seq < self._given.row.step_count else ""
+        )

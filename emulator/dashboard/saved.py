@@ -1,0 +1,82 @@
+"""A run as a file, and back: what one dashboard saves another can open."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final, TypeVar
+
+from emulator.storage.records import (
+    BufferedEvent,
+    EventType,
+    HistoryRow,
+    InstanceRow,
+    InstanceValues,
+    LogRow,
+    Status,
+    StepKind,
+    StepRow,
+    StepState,
+    Trigger,
+    WorkflowRow,
+)
+
+FORMAT: Final = "stepwell-run"
+VERSION: Final = 1
+
+T = TypeVar("T")
+
+
+class NotARun(ValueError):
+    """The text says what is wrong with the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRun:
+    """Everything stored of one instance, sensitive outputs excepted."""
+
+    workflow: WorkflowRow
+    row: InstanceRow
+    values: InstanceValues
+    steps: tuple[StepRow, ...]
+    history: tuple[HistoryRow, ...]
+    events: tuple[BufferedEvent, ...]
+    logs: tuple[LogRow, ...]
+    saved_at: int
+
+
+def save(run: SavedRun) -> str:
+    return json.dumps({"format": FORMAT, "version": VERSION, **asdict(run)}, ensure_ascii=False, indent=1)
+
+
+def load(text: str | bytes) -> SavedRun:
+    """Raises `NotARun` for anything that `save` has not written."""
+    try:
+        data = json.loads(text)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise NotARun(f"This is no JSON file: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise NotARun('This is no saved run. Save one with "Save this run" on the page of an instance.')
+    if data.get("version") != VERSION:
+        raise NotARun(
+            f"It was saved in version {data.get('version')} of the format; this Stepwell knows {VERSION}."
+        )
+    try:
+        return SavedRun(
+            workflow=_read(WorkflowRow, data["workflow"]),
+            row=_read(InstanceRow, data["row"], status=Status, trigger=Trigger),
+            values=_read(InstanceValues, data["values"]),
+            steps=tuple(_read(StepRow, one, kind=StepKind, state=StepState) for one in data["steps"]),
+            history=tuple(_read(HistoryRow, one, type=EventType) for one in data["history"]),
+            events=tuple(_read(BufferedEvent, one) for one in data["events"]),
+            logs=tuple(_read(LogRow, one) for one in data["logs"]),
+            saved_at=int(data["saved_at"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise NotARun(f"Something in the saved run is missing or wrong: {error}") from None
+
+
+def _read(record: type[T], data: dict[str, Any], **kinds: Any) -> T:
+    names = {field.name for field in fields(record)}  # type: ignore[arg-type]
+    given = {name: kinds[name](value) if name in kinds else value for name, value in data.items() if name in names}
+    return record(**given)

@@ -1,0 +1,199 @@
+"""What buttons do: each handler reads a form, calls one command of the engine, and says in words what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from bindings import values
+from bindings.durations import InvalidDuration, duration_ms
+from bindings.errors import EngineError
+from bindings.values import Encoded
+from emulator.clock import SystemClock
+from emulator.dashboard.text import duration, plural
+from emulator.dashboard.urls import Urls
+from emulator.engine.binding import Binding
+from emulator.server.dashboard_answers import HEADERS, NotFound, page, wants_json
+from emulator.server.dashboard_reads import Found, Reads
+from emulator.storage.records import Trigger
+
+Form = Mapping[str, str]
+Done = tuple[str, str | None]
+
+
+class Refused(Exception):
+    """The text is shown beside the button."""
+
+
+def value_of(text: str, what: str) -> Encoded:
+    """The value of what was typed: JSON, in which {"$": "date", ...} and the like are what the codec says."""
+    try:
+        tree = json.loads(text) if text.strip() else {}
+    except ValueError as error:
+        raise Refused(f"The {what} are no JSON: {error}") from None
+    if '"$"' not in text:
+        return values.encode(tree)
+    written = json.dumps(tree, separators=(",", ":"), ensure_ascii=False)
+    try:
+        values.decode(written)
+    except ValueError as error:
+        raise Refused(f'The {what} hold a "$" that is no value: {error}') from None
+    return Encoded(written)
+
+
+class Actions:
+    """Handlers of POST requests."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+        self._thread = reads.parts.thread
+        self._engine = reads.parts.engine
+        self.before_restart: Callable[[Request, Found], None] = lambda _request, _found: None
+
+    def answering(self, handler: Callable[[Request, Form], Awaitable[Done]]) -> Any:
+        """Refusals become words with status 409; success goes on where the handler says, or back."""
+
+        async def answer(request: Request) -> Response:
+            given = await request.form()
+            form = {name: value for name, value in given.items() if isinstance(value, str)}
+            try:
+                said, target = await handler(request, form)
+            except (EngineError, Refused) as error:
+                return await self._refusal(request, str(error), 409)
+            except NotFound as error:
+                return await self._refusal(request, str(error), 404)
+            except KeyError as error:
+                return await self._refusal(request, f"The Worker has no code for the Workflow {error}.", 409)
+            if _scripted(request):
+                return JSONResponse({"message": said, "go": target}, headers=HEADERS)
+            back = form.get("back", "")
+            where = target or (back if back.startswith(Urls.base) else Urls.base)
+            return Response(status_code=303, headers={**HEADERS, "Location": where})
+
+        return answer
+
+    async def _refusal(self, request: Request, text: str, status: int) -> Response:
+        if _scripted(request):
+            return JSONResponse({"message": text}, status, HEADERS)
+        frame = await run_in_threadpool(self._reads.frame, request, "Refused")
+        back = request.headers.get("referer", Urls.base)
+        return page(request, "refused.html", frame, {"text": text, "back": back}, status)
+
+    def _binding(self, name: str) -> Binding:
+        return self._engine.workflow(name, Trigger.API)
+
+    async def _found(self, request: Request) -> Found:
+        return await run_in_threadpool(self._reads.found, request)
+
+    # -- one instance
+    async def command(self, request: Request, form: Form) -> Done:
+        """pause, resume, terminate, restart, delete, skipSleep, sendEvent."""
+        command = request.path_params["command"]
+        if command not in _COMMANDS:
+            raise NotFound(f'There is no action "{command}".')
+        found = await self._found(request)
+        if command == "restart":
+            await run_in_threadpool(self.before_restart, request, found)
+        return await _COMMANDS[command](self, found, form)
+
+    async def _pause(self, found: Found, _: Form) -> Done:
+        await self._thread.call(self._engine.commands.pause, found.row.key)
+        return f"{found.row.id} is paused, or pauses after its step", None
+
+    async def _resume(self, found: Found, _: Form) -> Done:
+        await self._thread.call(self._engine.commands.resume, found.row.key)
+        return f"{found.row.id} goes on", None
+
+    async def _terminate(self, found: Found, form: Form) -> Done:
+        rollback, reason = bool(form.get("rollback")), form.get("reason", "").strip() or None
+        await self._thread.call(self._engine.commands.terminate, found.row.key, rollback=rollback, reason=reason)
+        return f"{found.row.id} is terminated", None
+
+    async def _restart(self, found: Found, form: Form) -> Done:
+        origin = None
+        if form.get("name"):
+            origin = {"name": form["name"], "count": int(form.get("count", "1")), "type": form.get("type", "do")}
+        await self._thread.call(self._engine.commands.restart, found.row.key, origin)
+        where = f" from {origin['name']}" if origin else ""
+        return f"{found.row.id} starts again{where}", Urls().instance(found.workflow.name, found.row.id)
+
+    async def _delete(self, found: Found, _: Form) -> Done:
+        await self._thread.call(self._engine.commands.delete, found.row.key)
+        return f"{found.row.id} is deleted", Urls().home(workflow=found.workflow.name)
+
+    async def _skip_sleep(self, found: Found, form: Form) -> Done:
+        name = form.get("name") or None
+        await self._thread.call(self._engine.commands.skip_sleep, found.row.key, name)
+        return f"{name or 'The wait'} is skipped", None
+
+    async def _send_event(self, found: Found, form: Form) -> Done:
+        kind = form.get("type", "").strip()
+        event = {"type": kind, "payload": value_of(form.get("payload", ""), "contents of the payload")}
+        binding = self._binding(found.workflow.name)
+        await self._thread.call(binding.send_event, found.row.id, event)
+        return f"Sent “{kind}” to {found.row.id}", None
+
+    # -- new ones
+    async def create(self, request: Request, form: Form) -> Done:
+        workflow = await run_in_threadpool(self._reads.workflow, request)
+        binding = self._binding(workflow.name)
+        params = value_of(form.get("params", ""), "params")
+        count = form.get("count", "1").strip() or "1"
+        if not count.isdigit():
+            raise Refused(f'The number of instances is "{count}"; expected 1 or more.')
+        if int(count) != 1:
+            return await self._create_batch(binding, workflow.name, params, int(count))
+        options: dict[str, object] = {"params": params}
+        if form.get("id", "").strip():
+            options["id"] = form["id"].strip()
+        made = await self._thread.call(binding.create, options)
+        like = form.get("like")
+        return f"Created {made}", Urls().instance(workflow.name, made, like=like or None)
+
+    async def _create_batch(self, binding: Binding, name: str, params: Encoded, count: int) -> Done:
+        answer: Any = await self._thread.call(binding.create_batch, {"count": count, "params": params})
+        return f"Created {plural(len(answer['created']), 'instance')}", Urls().home(workflow=name)
+
+    # -- the clock
+    async def advance(self, _: Request, form: Form) -> Done:
+        """By a duration, to the next wake, or to a time."""
+        if not isinstance(self._engine.clock, SystemClock):
+            raise Refused("This clock cannot be moved from here.")
+        if form.get("to") == "next":
+            at = await self._thread.call(self._engine.advance_to_next)
+            return ("Nothing is due" if at is None else "The clock stands at the next wake"), None
+        if form.get("at", "").isdigit():
+            ms = max(0, int(form["at"]) - self._reads.now())
+        else:
+            ms = self._duration(form.get("by", ""))
+        await self._thread.call(self._engine.advance, ms)
+        return f"The clock was moved by {duration(ms)}", None
+
+    def _duration(self, text: str) -> int:
+        try:
+            ms = duration_ms(int(text) if text.isdigit() else text)
+        except InvalidDuration as error:
+            raise Refused(f'{error}. Write it like "10 minutes" or "1 day".') from None
+        if ms < 0:
+            raise Refused("The clock cannot go back.")
+        return ms
+
+
+_COMMANDS: Final[dict[str, Callable[[Actions, Found, Form], Awaitable[Done]]]] = {
+    "pause": Actions._pause,
+    "resume": Actions._resume,
+    "terminate": Actions._terminate,
+    "restart": Actions._restart,
+    "delete": Actions._delete,
+    "skipSleep": Actions._skip_sleep,
+    "sendEvent": Actions._send_event,
+}
+
+
+def _scripted(request: Request) -> bool:
+    return wants_json(request) or "application/json" in request.headers.get("accept", "")

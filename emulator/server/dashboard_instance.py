@@ -1,0 +1,278 @@
+"""The page of an instance, its parts and its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from emulator.dashboard.advice import advise
+from emulator.dashboard.attempts import tries_by_step
+from emulator.dashboard.clipboard import instance_snippets
+from emulator.dashboard.entries import log_views
+from emulator.dashboard.graph import build_graph
+from emulator.dashboard.instance import TABS, InstanceInputs, InstanceLinks, build_instance
+from emulator.dashboard.literals import as_javascript, as_json, as_python
+from emulator.dashboard.steps import StepPanel, settings_of, step_error, step_output, step_views
+from emulator.dashboard.timeline import timeline_scale
+from emulator.dashboard.urls import Urls, part_text
+from emulator.dashboard.values import ValueView, value_view
+from emulator.dashboard.where import event_type
+from emulator.engine.lifecycle import allowed
+from emulator.server.dashboard_answers import HEADERS, NotFound, download, page, plain
+from emulator.server.dashboard_reads import Found, Reads
+from emulator.server.dashboard_sources import Sources
+from emulator.storage.records import InstanceRow, InstanceValues, Status, StepKind, StepRow, StepState
+from emulator.storage.view_records import StepBrief
+
+#: So many steps are on one page; a longer run is read in stretches, the newest first.
+STEPS_SHOWN: Final = 200
+_HISTORY_SHOWN: Final = 500
+_LOGS_SHOWN: Final = 1_000
+_RUNS_IN_GRAPH: Final = 60
+_STEPS_IN_GRAPH: Final = 120
+_NO_VALUES: Final = InstanceValues(None, None, None, None, None)
+
+
+class InstancePages:
+    """Handlers of everything below the address of an instance that only reads."""
+
+    def __init__(self, reads: Reads, sources: Sources) -> None:
+        self._reads = reads
+        self._sources = sources
+        self.was_restarted: Callable[[int], bool] = lambda _: False
+
+    def show(self, request: Request) -> Response:
+        found = self._reads.found(request)
+        given = self.inputs(request, found)
+        zoomed = self._zoomed(request, given)
+        if zoomed is not None:
+            return zoomed
+        parts: dict[str, Any] = {"snippets": self._snippets(found)}
+        if given.selected is not None:
+            parts["panel"] = self._panel(given, given.selected)
+        parts["advice"] = self._advice(given)
+        if given.tab == "graph":
+            parts["graph"] = self._graph(given)
+        view = build_instance(given, **parts)
+        frame = self._reads.frame(
+            request, found.row.id, section="list", selected=found.workflow.name, watch=str(found.row.key)
+        )
+        return page(request, "instance.html", frame, view)
+
+    # -- what is read
+    def inputs(self, request: Request, found: Found) -> InstanceInputs:
+        reader, row, query = self._reads.reader, found.row, request.query_params
+        tab = query.get("tab", "steps")
+        first = _number(query.get("steps_from")) or max(1, row.step_count - STEPS_SHOWN + 1)
+        steps = reader.step_window(row.key, first, STEPS_SHOWN)
+        last = steps[-1].seq if steps else first
+        given = InstanceInputs(
+            workflow=found.workflow,
+            row=row,
+            values=reader.values(row.key) or _NO_VALUES,
+            steps=steps,
+            output_sizes=reader.output_sizes(row.key, first, last),
+            history=reader.history_window(row.key, first, last),
+            now=self._reads.now(),
+            allowed={str(command): reason for command, reason in allowed(row.status).items()},
+            version=reader.version(row.version),
+            tab=tab if tab in {name for name, _ in TABS} else "steps",
+            family=query.get("type", ""),
+            selected=_number(query.get("step")),
+            window=_window(query.get("from"), query.get("to")),
+            queue_place=reader.queued_before(row.key) if row.status is Status.QUEUED else None,
+            payloads=self._payloads(row, steps),
+            read=self._sources.read,
+            blocked=self._reads.live.watch.blocked,
+            before_restart=self.was_restarted(row.key),
+        )
+        return self._with_tab(given, row.key)
+
+    def _with_tab(self, given: InstanceInputs, key: int) -> InstanceInputs:
+        reader = self._reads.reader
+        events = reader.events(key)
+        if given.tab == "logs":
+            return replace(given, events=events, logs=reader.logs(key, 0, _LOGS_SHOWN))
+        if given.tab == "history" and given.row.step_count > STEPS_SHOWN:
+            return replace(given, events=events, history=reader.last_history(key, None, _HISTORY_SHOWN))
+        return replace(given, events=events)
+
+    def _payloads(self, row: InstanceRow, steps: list[StepRow]) -> dict[str, str]:
+        """The last payload of each type that something waits for."""
+        if row.ended_at is not None:
+            return {}
+        types = {
+            event_type(step.config)
+            for step in steps
+            if step.kind is StepKind.WAIT_FOR_EVENT and step.state is StepState.PENDING
+        }
+        found = {kind: self._reads.reader.last_payload(row.workflow, kind) for kind in types}
+        return {kind: payload for kind, payload in found.items() if payload is not None and len(payload) < 100_000}
+
+    def _zoomed(self, request: Request, given: InstanceInputs) -> Response | None:
+        """What was dragged over, as times, so that the address means the same later on."""
+        low, dash, high = request.query_params.get("zoom", "").partition("-")
+        if not dash:
+            return None
+        scale = self._scale(given, request.query_params.get("within", ""))
+        try:
+            start, end = scale.time(float(low)), scale.time(float(high))
+        except ValueError:
+            start, end = scale.start, scale.end
+        urls = Urls()
+        target = urls.instance(given.workflow.name, given.row.id, **{"from": start, "to": max(end, start + 1)})
+        return RedirectResponse(target, 303, HEADERS)
+
+    def _scale(self, given: InstanceInputs, within: str) -> Any:
+        low, _, high = within.partition("-")
+        urls = dict.fromkeys((step.seq for step in given.steps), "")
+        steps = step_views(given.steps, tries_by_step(given.history), {}, urls)
+        return timeline_scale(given.row, steps, given.now, _window(low, high))
+
+    # -- parts
+    def _panel(self, given: InstanceInputs, seq: int) -> StepPanel | None:
+        reader, key = self._reads.reader, given.row.key
+        row = reader.step(key, seq)
+        if row is None:
+            return None
+        tries = tries_by_step(reader.step_history(key, seq), self._sources.read)
+        size = reader.output_sizes(key, seq, seq).get(seq)
+        links = InstanceLinks(given)
+        view = step_views([row], tries, {seq: size} if size is not None else {}, {seq: links.step(seq)})[0]
+        value_url = Urls().value(given.workflow.name, given.row.id, f"step-{seq}")
+        logs = [line for line in reader.logs(key, 0, _LOGS_SHOWN) if line.step == seq]
+        return StepPanel(
+            step=view,
+            settings=settings_of(row, self.defaults()),
+            error=step_error(row, self._sources.read),
+            output=step_output(row, value_url, size),
+            attempts=view.tries.attempts,
+            logs=log_views(logs, {seq: row.public_name}, {}),
+            close_url=Urls().instance(given.workflow.name, given.row.id, tab=_not_steps(given.tab)),
+            previous_url=links.step(seq - 1) if seq > 1 else "",
+            next_url=links.step(seq + 1) if seq < given.row.step_count else "",
+            restart=not given.read_only,
+        )
+
+    def defaults(self) -> dict[str, object]:
+        limits = self._reads.parts.engine.limits
+        return {
+            name: getattr(limits, name)
+            for name in (
+                "retry_limit",
+                "retry_delay_ms",
+                "retry_backoff",
+                "step_timeout_ms",
+                "wait_timeout_default_ms",
+            )
+        }
+
+    def _graph(self, given: InstanceInputs) -> Any:
+        runs = self._reads.reader.recent_runs(given.workflow.key, _RUNS_IN_GRAPH)
+        if all(step.instance != given.row.key for step in runs):
+            runs = [*(_brief(given.row.key, step) for step in given.steps), *runs]
+        links = InstanceLinks(given)
+        urls = {step.seq: links.step(step.seq) for step in given.steps}
+        return build_graph([step for step in runs if step.seq <= _STEPS_IN_GRAPH], given.row.key, urls)
+
+    def _advice(self, given: InstanceInputs) -> Any:
+        sizes = self._reads.reader.sizes(given.row.key)
+        return advise(
+            given.row,
+            given.steps,
+            given.output_sizes,
+            params_bytes=sizes.params,
+            output_bytes=sizes.output,
+            source=given.version.source if given.version is not None else None,
+        )
+
+    def _snippets(self, found: Found) -> Any:
+        base = self._reads.parts.url
+        return instance_snippets(base, found.workflow.name, found.row.id)
+
+    # -- values
+    def value(self, request: Request) -> Response:
+        """A stored value in full: as a page, as JSON, as code, or as it is stored."""
+        found, which = self._reads.found(request), part_text(request.path_params["which"])
+        form = request.path_params["form"]
+        text = self._value_text(found.row, which)
+        if isinstance(text, bytes):
+            return download(text, f"{found.row.id}-{which}.bin", "application/octet-stream")
+        writers: dict[str, Callable[[str], str]] = {
+            "json": as_json,
+            "python": as_python,
+            "js": as_javascript,
+            "raw": str,
+        }
+        if form in writers:
+            return plain(writers[form](text))
+        if form == "download":
+            return download(as_json(text), f"{found.row.id}-{which}.json", "application/json")
+        url = Urls().value(found.workflow.name, found.row.id, which)
+        view: ValueView = value_view(which, text, url, most=4 * 1024 * 1024)
+        if view.tree is not None and len(text) > 200_000:
+            view = replace(view, note=f"shown in part; {len(text):,} characters in all")
+        frame = self._reads.frame(
+            request, f"{which} of {found.row.id}", section="list", selected=found.workflow.name
+        )
+        context = {"value": view, "id": found.row.id, "workflow": found.workflow.name}
+        return page(request, "value.html", frame, context)
+
+    def _value_text(self, row: InstanceRow, which: str) -> str | bytes:
+        reader = self._reads.reader
+        kind, _, number = which.partition("-")
+        text: str | None = None
+        if which in ("params", "output"):
+            text = getattr(reader.values(row.key) or _NO_VALUES, which)
+        elif kind == "step" and number.isdigit():
+            step = reader.step(row.key, int(number))
+            if step is not None and step.stream is not None:
+                return self._stream(row.key, step.seq)
+            text = step.output if step is not None else None
+        elif kind == "event" and number.isdigit():
+            text = next((one.payload for one in reader.events(row.key) if one.key == int(number)), None)
+        if text is None:
+            raise NotFound(f'There is no stored value "{which}" (it may be sensitive, or not there yet).')
+        return text
+
+    def _stream(self, key: int, seq: int) -> bytes:
+        chunks, n = [], 0
+        while (chunk := self._reads.reader.chunk(key, seq, n)) is not None:
+            chunks.append(chunk)
+            n += 1
+        return b"".join(chunks)
+
+
+def _brief(key: int, step: StepRow) -> StepBrief:
+    return StepBrief(
+        key,
+        step.seq,
+        step.kind,
+        step.name,
+        step.count,
+        step.parent,
+        step.state,
+        step.attempts,
+        step.started_at,
+        step.ended_at,
+        step.due_at,
+        step.config,
+        step.error,
+    )
+
+
+def _not_steps(tab: str) -> str | None:
+    return None if tab == "steps" else tab
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdigit() and len(text) < 16 else None
+
+
+def _window(start: str | None, end: str | None) -> tuple[int, int] | None:
+    low, high = _number(start), _number(end)
+    return (low, high) if low is not None and high is not None and low < high else None

@@ -1,0 +1,162 @@
+"""Runs as things to take away and to put side by side: saved, opened, compared, as a test, as Markdown."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Final
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bindings.json_view import to_json
+from bindings.ports import StreamOutput
+from bindings.values import Encoded
+from emulator.dashboard.diff import DiffView, Run, compare
+from emulator.dashboard.instance import InstanceInputs, build_instance
+from emulator.dashboard.markdown import diff_markdown, instance_markdown
+from emulator.dashboard.pytest_text import as_pytest
+from emulator.dashboard.saved import NotARun, SavedRun, load, save
+from emulator.dashboard.urls import Urls
+from emulator.engine.history import public_event
+from emulator.server.dashboard_answers import NotFound, as_json, download, page, plain, wants_json
+from emulator.server.dashboard_instance import InstancePages
+from emulator.server.dashboard_reads import Found, Reads
+from emulator.storage.records import InstanceValues, PageFilter
+from emulator.storage.view_records import ListPage
+
+_EVERYTHING: Final = 1_000_000
+_KEPT: Final = 20
+_OFFERED: Final = 30
+
+
+class RunPages:
+    """Handlers that look at whole runs."""
+
+    def __init__(self, reads: Reads, instances: InstancePages) -> None:
+        self._reads = reads
+        self._instances = instances
+        #: Runs as they were before a restart wiped them; the oldest are forgotten.
+        self._before: OrderedDict[int, SavedRun] = OrderedDict()
+
+    # -- taking away
+    def saved(self, found: Found) -> SavedRun:
+        reader, key = self._reads.reader, found.row.key
+        return SavedRun(
+            workflow=found.workflow,
+            row=found.row,
+            values=reader.values(key) or InstanceValues(None, None, None, None, None),
+            steps=tuple(reader.steps(key)),
+            history=tuple(reader.history(key, 0, _EVERYTHING)),
+            events=tuple(reader.events(key)),
+            logs=tuple(reader.logs(key, 0, _EVERYTHING)),
+            saved_at=self._reads.now(),
+        )
+
+    def export(self, request: Request) -> Response:
+        run = self.saved(self._reads.found(request))
+        return download(save(run), f"{run.workflow.name}-{run.row.id}.json", "application/json")
+
+    def history(self, request: Request) -> Response:
+        """Every entry as `subscribe()` delivers it."""
+        found = self._reads.found(request)
+        store: Any = self._reads.reader
+        entries = [
+            {name: _plain(value) for name, value in public_event(store, found.row.key, found.row.id, entry).items()}
+            for entry in self._reads.reader.history(found.row.key, 0, _EVERYTHING)
+        ]
+        return as_json(entries)
+
+    def test(self, request: Request) -> Response:
+        run = self.saved(self._reads.found(request))
+        return plain(as_pytest(run.workflow.name, run.row, run.values, run.steps))
+
+    def markdown(self, request: Request) -> Response:
+        found = self._reads.found(request)
+        given = self._instances.inputs(request, found)
+        values = given.values
+        return plain(instance_markdown(build_instance(given), values.params, values.output, given.now))
+
+    # -- side by side
+    def keep(self, _: Request, found: Found) -> None:
+        """Before a restart."""
+        if found.row.step_count > 5_000:
+            return
+        self._before[found.row.key] = self.saved(found)
+        self._before.move_to_end(found.row.key)
+        while len(self._before) > _KEPT:
+            self._before.popitem(last=False)
+
+    def was_restarted(self, key: int) -> bool:
+        return key in self._before
+
+    def compare(self, request: Request) -> Response:
+        found = self._reads.found(request)
+        other = request.query_params.get("with", "").strip()
+        frame = self._reads.frame(request, f"Compare {found.row.id}", section="list", selected=found.workflow.name)
+        context: dict[str, Any] = {"id": found.row.id, "workflow": found.workflow.name, "other": other}
+        context["offered"] = self._offered(found)
+        context["before"] = self.was_restarted(found.row.key)
+        view = self._diff(found, other) if other else None
+        if request.query_params.get("form") == "markdown" and view is not None:
+            return plain(diff_markdown(view))
+        if wants_json(request):
+            return page(request, "compare.html", frame, view)
+        return page(request, "compare.html", frame, {**context, "diff": view})
+
+    def _diff(self, found: Found, other: str) -> DiffView:
+        mine = self._run(self.saved(found), Urls().instance(found.workflow.name, found.row.id))
+        if other == "before":
+            before = self._before.get(found.row.key)
+            if before is None:
+                raise NotFound("What it was before the restart is not known any more.")
+            return compare(self._run(before, "", f"{found.row.id} before the restart"), mine)
+        second = self._reads.found_named(found.workflow, other)
+        return compare(mine, self._run(self.saved(second), Urls().instance(found.workflow.name, other)))
+
+    def _run(self, saved: SavedRun, url: str, name: str | None = None) -> Run:
+        return Run(name or saved.row.id, saved.row, saved.values, saved.steps, url)
+
+    def _offered(self, found: Found) -> list[str]:
+        rows = self._reads.reader.listed(PageFilter(workflow=found.workflow.key), ListPage(_OFFERED))
+        return [row.id for row in rows if row.id != found.row.id]
+
+    # -- from a file
+    def open_form(self, request: Request) -> Response:
+        return page(
+            request, "open.html", self._reads.frame(request, "Open a saved run", section="open"), {"problem": ""}
+        )
+
+    async def open_file(self, request: Request) -> Response:
+        form = await request.form()
+        given = form.get("file")
+        text = await given.read() if isinstance(given, UploadFile) else str(given or "")
+        return await run_in_threadpool(self._opened, request, text)
+
+    def _opened(self, request: Request, text: str | bytes) -> Response:
+        frame = self._reads.frame(request, "A saved run", section="open")
+        try:
+            run = load(text)
+        except NotARun as error:
+            return page(request, "open.html", frame, {"problem": str(error)}, 400)
+        given = InstanceInputs(
+            workflow=run.workflow,
+            row=run.row,
+            values=run.values,
+            steps=run.steps,
+            output_sizes={step.seq: len(step.output) for step in run.steps if step.output is not None},
+            history=run.history,
+            now=run.saved_at,
+            allowed={},
+            events=run.events,
+            logs=run.logs,
+            read_only=True,
+        )
+        return page(request, "instance.html", frame, build_instance(given))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Encoded):
+        return to_json(value)
+    return "[stream]" if isinstance(value, StreamOutput) else value

@@ -1,0 +1,145 @@
+"""Pages about Workflows, the clock, the limits, and the form of new instances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from emulator.clock import SystemClock
+from emulator.dashboard.clipboard import create_snippets
+from emulator.dashboard.clock import LEAPS, clock_view
+from emulator.dashboard.query import WORDS
+from emulator.dashboard.urls import Urls
+from emulator.dashboard.workflows import CreateView, WorkflowCard, WorkflowFacts, editor_text, workflow_card
+from emulator.engine.definitions import WorkflowState
+from emulator.limits import TABLE
+from emulator.server.dashboard_answers import page
+from emulator.server.dashboard_reads import Reads
+from emulator.storage.records import PageFilter, WorkflowRow
+from emulator.storage.view_records import ListPage
+
+_VERSIONS_SHOWN = 12
+_PARAMS_OFFERED = 6
+
+
+class WorkflowPages:
+    """Handlers of GET requests that are about no single instance."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+
+    def _states(self) -> dict[int, WorkflowState]:
+        return {state.key: state for state in self._reads.parts.engine.workflows()}
+
+    def _card(self, row: WorkflowRow, states: dict[int, WorkflowState]) -> WorkflowCard:
+        versions = self._reads.reader.versions(row.key)[:_VERSIONS_SHOWN]
+        counts = self._reads.counts().get(row.key, {})
+        return workflow_card(row, counts, self._facts(states.get(row.key)), versions)
+
+    def _facts(self, state: WorkflowState | None) -> WorkflowFacts:
+        if state is None:
+            return WorkflowFacts()
+        definition = state.definition
+        firings = self._reads.parts.engine.schedules.next_of(state.key)
+        return WorkflowFacts(
+            schedules=tuple((cron, firings.get(cron)) for cron in definition.schedules),
+            concurrency=definition.concurrency_limit,
+            steps_limit=definition.steps_limit,
+            success_retention_ms=definition.success_retention_ms,
+            error_retention_ms=definition.error_retention_ms,
+        )
+
+    def workflows(self, request: Request) -> Response:
+        states = self._states()
+        cards = [self._card(row, states) for row in self._reads.reader.workflows()]
+        frame = self._reads.frame(request, "Workflows", section="workflows", watch="list")
+        return page(request, "workflows.html", frame, {"cards": cards})
+
+    def workflow(self, request: Request) -> Response:
+        row = self._reads.workflow(request)
+        card = self._card(row, self._states())
+        known = self._reads.reader.known_steps(row.key)
+        frame = self._reads.frame(request, row.name, section="list", selected=row.name, watch="list")
+        context = {"cards": [card], "steps": known, "one": True}
+        return page(request, "workflows.html", frame, context)
+
+    def create(self, request: Request) -> Response:
+        row = self._reads.workflow(request)
+        like = request.query_params.get("like") or None
+        encoded: str | None = None
+        if like is not None:
+            found = self._reads.found_named(row, like)
+            values = self._reads.reader.values(found.row.key)
+            encoded = values.params if values is not None else None
+        text = editor_text(encoded)
+        view = CreateView(
+            workflow=row.name,
+            params=text,
+            like=like,
+            like_url=Urls().instance(row.name, like) if like else "",
+            old_params=text if like else "",
+            snippets=create_snippets(self._reads.parts.url, row.name, encoded or "{}"),
+            recent=tuple(self._recent(row)),
+        )
+        title = f"Duplicate {like}" if like else f"New instance of {row.name}"
+        return page(
+            request,
+            "create.html",
+            self._reads.frame(request, title, section="list", selected=row.name),
+            view,
+        )
+
+    def _recent(self, row: WorkflowRow) -> list[tuple[str, str]]:
+        """Params that were used lately, each once: what one would type again."""
+        seen: dict[str, str] = {}
+        for instance in self._reads.reader.listed(PageFilter(workflow=row.key), ListPage(30)):
+            sizes = self._reads.reader.sizes(instance.key)
+            if not sizes.params or sizes.params > 4_000 or len(seen) >= _PARAMS_OFFERED:
+                continue
+            values = self._reads.reader.values(instance.key)
+            if values is not None and values.params is not None:
+                seen.setdefault(editor_text(values.params), instance.id)
+        return [(instance_id, text) for text, instance_id in seen.items()]
+
+    def clock(self, request: Request) -> Response:
+        reader, now = self._reads.reader, self._reads.now()
+        engine = self._reads.parts.engine
+        names = {row.key: row.name for row in reader.workflows()}
+        schedules = [
+            (state.name, cron, at)
+            for state in engine.workflows()
+            for cron, at in engine.schedules.next_of(state.key).items()
+        ]
+        view = clock_view(
+            now,
+            self._reads.skew_ms(),
+            can_move=isinstance(engine.clock, SystemClock),
+            upcoming=reader.upcoming(20),
+            names=names,
+            wakes={ms: reader.count_waking(now + ms) for _, ms in LEAPS},
+            schedules=schedules,
+        )
+        return page(request, "clock.html", self._reads.frame(request, "Clock", section="clock", watch="list"), view)
+
+    def limits(self, request: Request) -> Response:
+        limits = self._reads.parts.engine.limits
+        rows: list[dict[str, Any]] = [
+            {
+                "name": row.name,
+                "sentence": row.sentence,
+                "unit": row.unit,
+                "value": getattr(limits, row.name),
+                "paid": row.paid,
+                "changed": getattr(limits, row.name) != row.paid,
+                "source": row.source,
+            }
+            for row in TABLE
+        ]
+        return page(request, "limits.html", self._reads.frame(request, "Limits", section="limits"), {"rows": rows})
+
+    def help(self, request: Request) -> Response:
+        return page(
+            request, "help.html", self._reads.frame(request, "Keys and help", section="help"), {"words": WORDS}
+        )
