@@ -96,8 +96,8 @@ class Slice:
 
     LENGTH_NS = 2_000_000
 
-    def __init__(self) -> None:
-        self._until = monotonic_ns() + self.LENGTH_NS
+    def __init__(self, length_ns: int = LENGTH_NS) -> None:
+        self._until = monotonic_ns() + length_ns
 
     @property
     def over(self) -> bool:

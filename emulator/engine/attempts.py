@@ -39,12 +39,16 @@ CRASHED: Final = ErrorInfo("WorkflowInternalError", "Attempt failed due to inter
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How an attempt failed. `final`: no retry can help. `fatal`: the instance ends with this error instead."""
+    """How an attempt failed. `final`: no retry can help. `fatal`: the instance ends with this error instead.
+
+    `silent`: the history goes straight to the end of the instance (case outputs-function).
+    """
 
     error: ErrorInfo
     final: bool = False
     fatal: ErrorInfo | None = None
     thrown: ErrorInfo | None = None
+    silent: bool = False
 
 
 class Attempts:
@@ -89,19 +93,20 @@ class Attempts:
     async def _attempt(self, row: StepRow, settings: StepConfig, callback: StepCallback) -> StepResult | Failure:
         run, instance = self._run, self._instance
         run.enter_callback()
-        await self._core.commits.durable()
-        run.check_attached()
-        run.reached(Point.BEFORE_ATTEMPT, row)
         name = row.public_name
         frame = StepFrame(instance.workflow.name, instance.id, instance.key, name, row.seq, row.attempts)
         token = current_step.set(frame)
         try:
+            await self._core.commits.durable()
+            run.check_attached()
+            run.reached(Point.BEFORE_ATTEMPT, row)
             context = StepContext(row.name, row.count, row.attempts, settings.shown)
             result = await self._call(row, settings, callback, context)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
             return self._failed(row, error)
         except asyncio.CancelledError as error:
             if self._is_ours(error):
+                run.give_up_callback()
                 raise
             return self._failed(row, error)
         finally:
@@ -194,18 +199,15 @@ class Attempts:
 
     def _unserialisable(self, row: StepRow, error: NotSerialisable) -> Failure:
         where = f"{error.what} at {error.path}"
-        logged = ErrorInfo(
-            "WorkflowFatalError",
-            f'Value returned from step "{row.name}" is not serialisable',
-            cause=ErrorInfo("NotSerialisable", where),
-        )
+        text = f'Value returned from step "{row.name}" is not serialisable'
+        logged = ErrorInfo("WorkflowFatalError", text, cause=ErrorInfo("NotSerialisable", where))
         fatal = ErrorInfo(
             "WorkflowFatalError",
             "The execution of the Workflow instance was terminated, as the step "
             f'"{row.name}" returned a value which is not serialisable',
             cause=ErrorInfo("NotSerialisable", where),
         )
-        return Failure(logged, final=True, fatal=fatal)
+        return Failure(logged, final=True, fatal=fatal, silent=True)
 
     def _bad_stream(self, row: StepRow, error: EngineError) -> Failure:
         self._run.leave_callback()
@@ -222,7 +224,7 @@ class Attempts:
     async def _fail_or_wait(self, row: StepRow, settings: StepConfig, failure: Failure) -> None:
         """Waits for the next attempt; raises `WorkerError` when there is none."""
         if failure.fatal is not None:
-            self._fail(row, failure.error, failure.error)
+            self._fail(row, failure.error, failure.error, silent=failure.silent)
             await self._run.owner.unstorable(self._run, failure.fatal)
             raise RunAborted
         if failure.final or row.attempts > settings.limit:
@@ -241,13 +243,15 @@ class Attempts:
         self._run.after_step()
         raise WorkerError(thrown)
 
-    def _fail(self, row: StepRow, logged: ErrorInfo, thrown: ErrorInfo) -> None:
+    def _fail(self, row: StepRow, logged: ErrorInfo, thrown: ErrorInfo, *, silent: bool = False) -> None:
         row.state = StepState.FAILED
         row.ended_at = self._core.clock.now()
         row.error = json.dumps(thrown.to_json())
         self._core.store.fail_step(self._instance.key, row.seq, row.ended_at, row.error)
-        detail = json.dumps({"error": logged.to_json()})
-        self._instance.log(_T.ATTEMPT_ERRORED, _T.STEP_ERRORED, step=row.seq, attempt=row.attempts, detail=detail)
+        if not silent:
+            detail = json.dumps({"error": logged.to_json()})
+            types = (_T.ATTEMPT_ERRORED, _T.STEP_ERRORED)
+            self._instance.log(*types, step=row.seq, attempt=row.attempts, detail=detail)
 
     # -- the delay before the next attempt
     async def _delay(self, row: StepRow, settings: StepConfig, error: ErrorInfo) -> int:

@@ -61,14 +61,14 @@ class Binding:
         deleted: list[dict[str, object]] = []
         errors: list[dict[str, object]] = []
         outcomes: dict[str, tuple[int, str] | None] = {}
-        for index, one in enumerate(self._requests.delete_batch(ids)):
+        for one in self._requests.delete_batch(ids):
             if one not in outcomes:
                 outcomes[one] = await self._delete_one(one)
             problem = outcomes[one]
             if problem is None:
                 deleted.append({"id": one})
             else:
-                errors.append({"index": index, "id": one, "code": problem[0], "message": problem[1]})
+                errors.append({"id": one, "code": problem[0], "message": problem[1]})
         return {"deleted": deleted, "errors": errors}
 
     async def _delete_one(self, instance_id: str) -> tuple[int, str] | None:
@@ -129,7 +129,9 @@ class Binding:
     async def send_event(self, instance_id: str, event: object) -> None:
         """`event`: {"type", "payload"?}."""
         key = self._key(instance_id)
-        given: Mapping[str, object] = event if isinstance(event, Mapping) else {}
+        if not isinstance(event, Mapping):
+            raise EngineError(f"Cannot destructure property 'type' of '{_js(event)}'.", name="TypeError")
+        given: Mapping[str, object] = event
         kind = names.event_type(given.get("type"), self._core.limits)
         payload = given.get("payload", UNDEFINED_TEXT)
         self._requests.params(payload, "payload of the event")
@@ -143,6 +145,10 @@ class Binding:
         key = self._key(instance_id)
         cursor, types = subscription_options(options)
         return Subscription(self._core.store, self._core.changes, key, instance_id, cursor, types)
+
+
+def _js(value: object) -> str:
+    return "null" if value is None else str(value)
 
 
 def _json(text: str) -> dict[str, object]:

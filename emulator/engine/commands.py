@@ -163,7 +163,7 @@ class Commands:
         self, run: Run, rollbacks: Rollbacks, missing: list[StepRow], reason: str | None
     ) -> None:
         await turns(_STOPPING_TURNS)
-        error, end = TERMINATED.folded(), Status.TERMINATED
+        error, end = TERMINATED, Status.TERMINATED
         await self._passes.outcomes.roll_back(run, rollbacks, error, end, missing=missing, reason=reason)
 
     async def restart(self, key: int, origin: Mapping[str, object] | None = None) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from bindings.errors import EngineError
 from bindings.ports import Runner
-from emulator.clock import Clock, SystemClock, VirtualClock, breathe, turns
+from emulator.clock import Clock, Slice, SystemClock, VirtualClock, breathe, turns
 from emulator.engine.binding import Binding
 from emulator.engine.commands import Commands
 from emulator.engine.compat import Compat
@@ -28,6 +28,7 @@ _log = logging.getLogger("stepwell.engine")
 
 #: Where the clock's skew is kept across restarts.
 SKEW_SETTING = "clock_skew_ms"
+_MOMENT_NS = 100_000_000
 
 
 class Engine:
@@ -181,14 +182,14 @@ class Engine:
     async def advance(self, ms: int) -> None:
         """Moves the clock; what becomes due happens in order, each instance going on until it waits again."""
         end = self.clock.now() + ms
-        await self.idle()
+        await self._gone_on()
         while (at := self.next_at()) is not None and at <= end:
             await self._move_to(at)
         await self._move_to(end)
 
     async def advance_to_next(self) -> int | None:
         """Moves the clock to what is due next; gives that time, or None when nothing is."""
-        await self.idle()
+        await self._gone_on()
         at = self.next_at()
         if at is not None:
             await self._move_to(at)
@@ -196,7 +197,20 @@ class Engine:
 
     async def _move_to(self, at: int) -> None:
         self.move_clock(at)
-        await self.idle()
+        await self._gone_on()
+
+    async def _gone_on(self) -> None:
+        """Everything has gone on as far as it can without more time.
+
+        In real time a callback may be at something that takes long, or that only a timeout ends: it is not waited
+        for any longer than a moment (case timeout-default).
+        """
+        if isinstance(self.clock, VirtualClock):
+            await self.idle()
+            return
+        patience = Slice(_MOMENT_NS)
+        while not self.is_idle and not patience.over:
+            await breathe()
 
     def move_clock(self, at: int) -> None:
         """Sets the time and wakes what is due by then; `idle` returns when that has gone on as far as it can."""

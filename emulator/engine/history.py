@@ -15,7 +15,7 @@ from bindings.errors import EngineError
 from bindings.ports import StreamOutput
 from bindings.values import EMPTY_OBJECT_TEXT, NULL_TEXT, UNDEFINED_TEXT, Encoded
 from emulator.engine.streams import stored_stream
-from emulator.storage.records import LAST_EVENTS, EventType, HistoryRow, InstanceValues, StepRow
+from emulator.storage.records import FINITE, LAST_EVENTS, EventType, HistoryRow, InstanceValues, StepRow
 from emulator.storage.store import Store
 
 REDACTED: Final = Encoded('"[REDACTED]"')
@@ -99,8 +99,9 @@ class Subscription:
         return row
 
     async def _more(self) -> bool:
-        """Waits for new entries; False when the instance is gone."""
-        if self._store.status(self._key) is None:
+        """Waits for new entries; False when there will be none: the instance is finished, or gone."""
+        status = self._store.status(self._key)
+        if status is None or status in FINITE:
             self._ended = True
             return False
         self._pending = self._changes.next(self._key)
@@ -175,9 +176,9 @@ def _step_fields(store: Store, key: int, row: HistoryRow, step: StepRow) -> dict
         if output is not None:
             fields["output"] = output
     elif row.type is _T.SLEEP_STARTED:
-        fields["durationMs"] = json.loads(step.config)["durationMs"]
+        fields["durationMs"] = json.loads(step.config).get("durationMs")
     elif row.type is _T.WAIT_STARTED:
-        fields["eventType"] = json.loads(step.config)["type"]
+        fields["eventType"] = json.loads(step.config).get("type")
     if row.detail is not None and row.type is not _T.STEP_ERRORED:  # it shares the row of its attempt
         fields.update(_detail_fields(json.loads(row.detail)))
     return fields

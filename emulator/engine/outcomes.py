@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable
 
-from bindings.errors import NON_RETRYABLE, ErrorInfo, WorkflowInternalError
+from bindings.errors import NON_RETRYABLE, ErrorInfo
 from bindings.values import Encoded
 from emulator.engine.core import Core
 from emulator.engine.delays import is_non_retryable
@@ -52,15 +52,15 @@ class Outcomes:
             return
         most = self._core.limits.output_bytes
         if most is not None and len(output) * 4 > most and output.size() > most:
-            await self.raised(run, WorkflowInternalError(self._too_large(most)).info)
+            # Cloudflare says of an output that is too large that it cannot be stored (case run-returns-too-large).
+            await self.unstorable(
+                run, ErrorInfo("NotSerialisable", f"{output.size()} bytes; the maximum is {most}")
+            )
             return
         run.release()
         self.finish(instance, Status.COMPLETE, output=output)
         instance.log(_T.WORKFLOW_COMPLETED)
         await self._over(instance)
-
-    def _too_large(self, most: int) -> str:
-        return f"Workflow output is too large. Maximum allowed size is {most // 1024**2 or 1}MiB."
 
     # -- run() raised
     async def raised(self, run: Run, error: ErrorInfo) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
 from bindings.durations import InvalidDuration, duration_ms
-from bindings.errors import NonRetryableDelayError, WorkflowFatalError
+from bindings.errors import EngineError, NonRetryableDelayError, WorkflowFatalError
 from bindings.ports import DelayFunction
 from emulator.engine.compat import Compat
 from emulator.limits import Limits
@@ -68,6 +68,8 @@ class StepConfigs:
         if not given:
             return self.default
         retries = given.get("retries", {})
+        if retries is None:  # case config-retries-null
+            raise EngineError("Cannot destructure property 'limit' of 'retries' as it is null.", name="TypeError")
         if not isinstance(retries, Mapping) or not given.keys() <= _KEYS or not retries.keys() <= _RETRY_KEYS:
             raise _bad(name, what)
         if "retries" in given and not {"limit", "delay"} <= retries.keys():

@@ -31,7 +31,7 @@ from emulator.storage.records import EventType, StepRow, StepState
 _T = EventType
 
 #: What handlers receive as the error when the instance is terminated.
-TERMINATED: Final = ErrorInfo("Terminated", "Instance terminated during rollback")
+TERMINATED: Final = ErrorInfo("Error", "Instance terminated during rollback")
 MISSING: Final = ErrorInfo("RollbackMissing", "Rollback function not available in registry")
 
 

@@ -221,6 +221,17 @@ class Run:
         if self.executing == 0 and self.instance.status is Status.WAITING_FOR_PAUSE:
             self.owner.paused(self)
 
+    def give_up_callback(self) -> None:
+        """Code of run() awaits the step no longer; nothing is recorded, as if the attempt had been cut off."""
+        if self.attached:
+            self.leave_callback()
+            self._rest_soon()
+
+    def _rest_soon(self) -> None:
+        """The instance waits from now on, unless the code goes on to another step."""
+        if self.executing == 0 and len(self.waits):
+            self._settle_soon()
+
     def after_step(self) -> None:
         """The result is stored; goes on unless the pass ends here."""
         if self.instance.status is Status.PAUSED:
@@ -228,6 +239,7 @@ class Run:
         elif self.supersede and self.executing == 0:
             self.owner.superseded(self)
         self.check_attached()
+        self._rest_soon()
 
     # -- waits
     def wait(

@@ -141,8 +141,12 @@ DELETE FROM step WHERE instance = ? AND seq >= ?;
 DELETE FROM history WHERE instance = ?;
 
 -- name: delete_step_history
--- Entries of wiped steps.
-DELETE FROM history WHERE instance = ? AND step >= ?;
+-- Entries of wiped steps; those that share their public name with a kept step stay (case restart-from-type-sleep).
+DELETE FROM history WHERE instance = ?1 AND step >= ?2 AND NOT EXISTS (
+    SELECT 1 FROM step AS wiped JOIN step AS kept
+    ON kept.instance = wiped.instance AND kept.seq < ?2 AND kept.name = wiped.name AND kept.count = wiped.count
+    WHERE wiped.instance = ?1 AND wiped.seq = history.step
+);
 
 -- name: delete_workflow_history
 -- Entries of the instance itself, but for workflow_queued (0), workflow_started (1, 1003).

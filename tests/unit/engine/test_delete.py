@@ -209,9 +209,7 @@ async def test_delete_batch_deletes_and_reports_by_position(world) -> None:
 
     assert answer == {
         "deleted": [{"id": "a"}, {"id": "b"}],
-        "errors": [
-            {"index": 1, "id": "nobody", "code": 10400, "message": "workflows.api.error.instance.not_found"}
-        ],
+        "errors": [{"id": "nobody", "code": 10400, "message": "workflows.api.error.instance.not_found"}],
     }
     assert world.status("a") == "gone"
 

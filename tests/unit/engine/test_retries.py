@@ -246,9 +246,7 @@ async def test_before_its_compatibility_date_the_instance_has_the_generic_error(
         "not handled",
     )
     detail = next(row.detail for row in world.history() if row.type is EventType.ATTEMPT_ERRORED)
-    assert json.loads(detail)["error"]["message"] == (
-        'Step threw a NonRetryableError with message "NonRetryableError: stop it"'
-    )
+    assert json.loads(detail)["error"]["message"] == ('Step threw a NonRetryableError with message "stop it"')
 
 
 async def test_run_itself_may_throw_it(world) -> None:

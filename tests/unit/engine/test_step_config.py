@@ -16,7 +16,6 @@ BAD = {
     "a list": [],
     "a text": "fast",
     "an unknown key": {"retry": 3},
-    "retries null": {"retries": None},
     "retries a number": {"retries": 3},
     "limit missing": {"retries": {"delay": 1}},
     "delay missing": {"retries": {"limit": 1}},

@@ -290,7 +290,7 @@ async def test_the_handlers_receive_cloudflares_error(world) -> None:
     await world.create()
     await world.flow.terminate("one", {"rollback": True})
 
-    assert world.journal == [("Error", "Terminated: Instance terminated during rollback")]
+    assert world.journal == [("Error", "Instance terminated during rollback")]
 
 
 async def test_with_nothing_to_roll_back_it_is_terminated_directly(world) -> None:
