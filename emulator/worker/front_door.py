@@ -51,6 +51,8 @@ class Serving(Protocol):
     """The process that takes requests, as far as this app needs it."""
 
     requests: int
+    #: The engine's, on which `ready` is to be called.
+    loop: asyncio.AbstractEventLoop
 
     def doors(self, worker: str) -> Doors | None: ...
 
@@ -61,10 +63,8 @@ class FrontDoor:
     """The app of one Worker. Runs on the server's loop; asks the engine's loop only while the runtime starts."""
 
     def __init__(self, serving: Callable[[], Serving | None], worker: str) -> None:
-        """To be made on the engine's loop."""
         self._serving = serving
         self._worker = worker
-        self._engine_loop = asyncio.get_running_loop()
         self._upstream = Upstream()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,19 +74,12 @@ class FrontDoor:
             return
         serving.requests += 1
         try:
-            doors = serving.doors(self._worker) or await self._wait(serving)
+            doors = serving.doors(self._worker) or await _started(serving, self._worker)
             await self._pass(doors, scope, receive, send)
         except HostCrashed as error:
             await _refuse(scope, receive, send, 503, f"The Worker cannot be reached: {error}")
         finally:
             serving.requests -= 1
-
-    async def _wait(self, serving: Serving) -> Doors:
-        """Until the runtime is there again."""
-        if asyncio.get_running_loop() is self._engine_loop:
-            return await serving.ready(self._worker)
-        ready = asyncio.run_coroutine_threadsafe(serving.ready(self._worker), self._engine_loop)
-        return await asyncio.wrap_future(ready)
 
     async def _pass(self, doors: Doors, scope: Scope, receive: Receive, send: Send) -> None:
         headers = _forwarded(scope, doors)
@@ -98,6 +91,13 @@ class FrontDoor:
         except UpstreamFailed as error:
             if not error.answered:
                 await _refuse(scope, receive, send, 502, f"The Worker gave no answer: {error}")
+
+
+async def _started(serving: Serving, worker: str) -> Doors:
+    """The doors, after the runtime is there again; the engine's loop sees to that."""
+    if serving.loop is asyncio.get_running_loop():
+        return await serving.ready(worker)
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(serving.ready(worker), serving.loop))
 
 
 def _forwarded(scope: Scope, doors: Doors) -> Headers:

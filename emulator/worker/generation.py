@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from bindings.ports import RunEvent, Runner, StepPort
 from bindings.values import Encoded
 from emulator.worker.caretaker import Caretaker
 from emulator.worker.child import Child
-from emulator.worker.console import Console
+from emulator.worker.console import Console, ConsoleLine, log_line
 from emulator.worker.frames import WireSocket
 from emulator.worker.host import HostCrashed, WorkerLoadError
 from emulator.worker.launch import Doors, Launcher, RuntimeFailed
@@ -51,8 +51,11 @@ class RuntimeGeneration:
         lender: StreamLender,
         *,
         patience_s: float,
+        emit: Callable[[ConsoleLine], None] = log_line,
     ) -> None:
         """`mappers` by Worker. `patience_s`: how long the runtime may be deaf and busy before it is ended."""
+        self._emit = emit
+        self.loop = asyncio.get_running_loop()
         self._launcher = launcher
         self._mappers = mappers
         self._lender = lender
@@ -135,7 +138,7 @@ class RuntimeGeneration:
 
     async def _start(self) -> _Live:
         await _pause(_RESTART_PAUSES[min(self._quick_ends, len(_RESTART_PAUSES) - 1)])
-        console = Console(self._instances, self._map_text)
+        console = Console(self._instances, self._map_text, self._emit)
         try:
             child, doors = await self._launcher.launch(console.read)
         except RuntimeFailed:

@@ -63,7 +63,7 @@ class Hosts:
             from emulator.worker.workerd_host import JavaScriptRuntime, RuntimeOptions
 
             options = RuntimeOptions(self._state, self._settings.runtime, project.config.dev.inspector_port)
-            self._runtime = JavaScriptRuntime(self._javascript_workers, self._port, options)
+            self._runtime = JavaScriptRuntime(self._javascript_workers, self._port, options, self._emit)
         return self._runtime.host(project.config.name)
 
     def _javascript_workers(self) -> list[JavaScriptWorker]:

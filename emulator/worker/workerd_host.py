@@ -17,6 +17,7 @@ from emulator.config.model import WorkerConfig
 from emulator.config.problems import class_not_exported, not_a_workflow
 from emulator.worker.bundling import Bundle, bundle, write_entry
 from emulator.worker.calls import Calls
+from emulator.worker.console import ConsoleLine, log_line
 from emulator.worker.front_door import FrontDoor
 from emulator.worker.generation import RuntimeGeneration
 from emulator.worker.host import AsgiApp, Generation, Language, WorkerLoadError
@@ -59,8 +60,13 @@ class JavaScriptRuntime:
         workers: Callable[[], Sequence[JavaScriptWorker]],
         ports: Callable[[str], WorkflowPort | None],
         options: RuntimeOptions,
+        emit: Callable[[ConsoleLine], None] = log_line,
     ) -> None:
-        """`ports` gives the engine's port of a Workflow by its name, None for one that is not in this run."""
+        """`ports` gives the engine's port of a Workflow by its name, None for one that is not in this run.
+
+        `emit` takes what user code logs.
+        """
+        self._emit = emit
         self._workers = workers
         self._options = options
         self._calls = Calls(ports)
@@ -117,7 +123,7 @@ class JavaScriptRuntime:
         mappers = {part.config.name: _mapper(part) for part in parts}
         patience_s = self._options.patience_s or max(_cpu_limit_s(part.config) for part in parts)
         launcher = self._launcher(parts, tools, choice)
-        generation = RuntimeGeneration(launcher, mappers, self._calls, patience_s=patience_s)
+        generation = RuntimeGeneration(launcher, mappers, self._calls, patience_s=patience_s, emit=self._emit)
         await generation.start()
         try:
             await _check_classes(generation, [part.config for part in parts])

@@ -57,6 +57,7 @@ class WranglerLauncher:
                 on_line(text)
 
         env = {"WRANGLER_SEND_METRICS": "false", "CI": "1", "NO_COLOR": "1", "FORCE_COLOR": "0"}
+        env["CLOUDFLARE_CF_FETCH_ENABLED"] = "false"
         child = await Child.start(self.command, cwd=self.cwd, on_line=read, env=env)
         await asyncio.wait([port, child.exited], return_when=asyncio.FIRST_COMPLETED)
         if not port.done():
