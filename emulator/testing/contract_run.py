@@ -7,7 +7,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import httpx
 
@@ -16,8 +16,10 @@ from emulator.clock import Clock, monotonic_ns
 from emulator.testing.contract_cases import Case
 from emulator.testing.contract_drive import CaseRun, Deployment, HttpDeployment
 
-#: The deployments that cases ask for. "lax" holds no documented limit; where there is none, the default serves.
-Wanted: TypeAlias = Literal["default", "preserve", "replace", "clock", "lax"]
+#: The deployments that cases ask for. "lax" holds no documented limit, "documented" holds also those that the
+#: recorded engines do not; where there is no such deployment, the default serves.
+Wanted: TypeAlias = Literal["default", "preserve", "replace", "clock", "lax", "documented"]
+_BY_TAG: Final[tuple[Wanted, ...]] = ("lax", "documented")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,12 @@ class Outcome:
 def wanted_deployment(case: Case) -> Wanted:
     if case.moves_clock:
         return "clock"
-    return "lax" if "lax" in case.tags else case.profile
+    return next((wanted for wanted in _BY_TAG if wanted in case.tags), case.profile)
 
 
 def deployment_for(case: Case, deployments: Mapping[Wanted, Deployment]) -> Deployment | None:
     wanted = wanted_deployment(case)
-    return deployments.get("default" if wanted == "lax" and "lax" not in deployments else wanted)
+    return deployments.get("default" if wanted in _BY_TAG and wanted not in deployments else wanted)
 
 
 async def run_cases(
