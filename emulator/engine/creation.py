@@ -90,10 +90,11 @@ class Creation:
 
     def _check_room(self, workflow: WorkflowState, count: int) -> None:
         """The limits on how many are made: how fast, and how many may be queued."""
-        limits = self._core.limits
-        if limits.queue_max is not None and self._passes.admission.queued_in_all + count > limits.queue_max:
+        limits, admission = self._core.limits, self._passes.admission
+        is_full = limits.queue_max is not None and admission.queued_in_all + count > limits.queue_max
+        if is_full and not admission.may_overtake(workflow):
             raise WorkflowError(
-                f"(instance.queue_full) {self._passes.admission.queued_in_all} instances are queued; "
+                f"(instance.queue_full) {admission.queued_in_all} instances are queued; "
                 f"the maximum is {limits.queue_max}",
                 code="instance.queue_full",
             )

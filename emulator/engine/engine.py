@@ -82,11 +82,10 @@ class Engine:
             if self._started:
                 self._passes.adopt(state)
         else:
-            was_blocked = state.runner is None
             state.definition, state.runner = definition, runner
             state.version_key, state.version_id = version_key, version_id
             self._passes.replace_code(state)
-            if self._started and was_blocked and runner is not None:
+            if self._started and runner is not None:
                 self._passes.unblock(state)
         if self._started:
             self.store.commit()
@@ -161,6 +160,7 @@ class Engine:
             and not len(core.settling)
             and not self._passes.starting
             and not self._passes.alarm.is_due
+            and not self.schedules.creating
             and not self.store.dirty
         )
 

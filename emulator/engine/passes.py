@@ -350,7 +350,7 @@ class Passes:
         self.unblock(workflow)
 
     def unblock(self, workflow: WorkflowState) -> None:
-        """Code has come for a Workflow that had none: its instances go on where they were left."""
+        """Code has come for a Workflow, or a higher limit: what could not go on without it goes on."""
         self.alarm.by(self._core.store.next_wake())
         self._slot_freed(workflow.key)
 

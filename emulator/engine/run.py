@@ -257,8 +257,10 @@ class Run:
         instance = self.instance
         at = self.waits.next_at()
         if instance.status is Status.RUNNING and self.executing == 0:
-            self._become_waiting(at)
             instance.log_mood(_T.WORKFLOW_WAITING)
+            if at is not None and at <= self.core.clock.now():
+                return  # over already: it keeps its slot, and goes on when the code has settled
+            self._become_waiting(at)
         elif instance.status is Status.QUEUED:
             return  # everything waits for the slot
         else:
@@ -315,6 +317,10 @@ class Run:
         if self.steps is not None and self.steps.expects_no_more() and self.progress():
             return
         if self.executing or not len(self.waits) or self.instance.status is Status.QUEUED:
+            return
+        at = self.waits.next_at()
+        if self.instance.status is Status.RUNNING and at is not None and at <= self.core.clock.now():
+            self.progress()
             return
         if self.supersede:
             self.owner.superseded(self)

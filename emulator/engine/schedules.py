@@ -65,6 +65,11 @@ class Schedules:
     def next_at(self) -> int | None:
         return min(self._next.values(), default=None)
 
+    @property
+    def creating(self) -> int:
+        """Firings whose instances are being made."""
+        return len(self._creating)
+
     def next_of(self, workflow: int) -> dict[str, int]:
         """The next firing of each of a Workflow's schedules, by expression."""
         return {cron: at for (key, cron), at in self._next.items() if key == workflow}
