@@ -1,0 +1,107 @@
+"""A Workflow class that a test defines or imports, run by the test's engine."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bindings.entrypoints import ExecutionContext, WorkflowEntrypoint
+from bindings.environment import Env
+from bindings.ports import RunEvent, Runner, StepPort
+from bindings.runtime import Runtime, enter_runtime
+from bindings.step import step_of
+from bindings.values import UNDEFINED_TEXT, Encoded, encode
+from bindings.workflow import Workflow
+from emulator.engine.definitions import Version, WorkflowDefinition
+from emulator.engine.engine import Engine
+from emulator.testing.code import Ports
+from emulator.worker.python_generation import js_event
+
+
+@dataclass
+class ClassCode:
+    """One class that the test defines or imports, with what its `env` holds besides the Workflows."""
+
+    kind: type
+    binding: str
+    definition: WorkflowDefinition
+    env: Mapping[str, object]
+    implicit: bool
+    _background: set[asyncio.Future[Any]] = field(default_factory=set)
+
+    @property
+    def bindings(self) -> Mapping[str, str]:
+        return {self.binding: self.definition.name}
+
+    @property
+    def definitions(self) -> Sequence[WorkflowDefinition]:
+        return [self.definition]
+
+    async def load(self, engine: Engine, ports: Ports) -> None:
+        version = Version(f"{self.definition.name}-test", source=_source_of(self.kind))
+        engine.define(self.definition, self._runner(engine, ports), version)
+
+    def _runner(self, engine: Engine, ports: Ports) -> Runner:
+        async def run(event: RunEvent, port: StepPort) -> Encoded:
+            runtime = self._runtime(engine, ports)
+            enter_runtime(runtime)
+            workflow = self.kind(ExecutionContext(), runtime.env)
+            result = workflow.run(js_event(event), step_of(port, implicit=self.implicit))
+            if inspect.isawaitable(result):
+                result = await result
+            return UNDEFINED_TEXT if result is None else encode(result)
+
+        return run
+
+    def _runtime(self, engine: Engine, ports: Ports) -> Runtime:
+        env = Env({**{name: Workflow(port) for name, port in ports().items()}, **self.env})
+        loop, now_ms = asyncio.get_running_loop(), engine.clock.now
+        return Runtime(self.definition.script_name, env, loop, now_ms, self._wait_until)
+
+    def _wait_until(self, awaitable: Awaitable[Any]) -> None:
+        task = asyncio.ensure_future(awaitable)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def stop(self) -> None:
+        for task in list(self._background):
+            task.cancel()
+
+
+def check_class(kind: object) -> type:
+    """Raises `TypeError` for what Cloudflare would not take as a Workflow."""
+    if not isinstance(kind, type):
+        raise TypeError(f"{kind!r} is no class; expected one that derives from WorkflowEntrypoint")
+    names = {base.__name__ for base in kind.__mro__}
+    if not issubclass(kind, WorkflowEntrypoint) and WorkflowEntrypoint.__name__ not in names:
+        raise TypeError(
+            f"{kind.__name__} does not derive from WorkflowEntrypoint: `from workers import WorkflowEntrypoint`"
+        )
+    if not callable(getattr(kind, "run", None)):
+        raise TypeError(f"{kind.__name__} has no method run(self, event, step)")
+    return kind
+
+
+def _words(class_name: str) -> list[str]:
+    return re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|\d+", class_name)
+
+
+def binding_name(class_name: str) -> str:
+    """`OrderWorkflow` -> `ORDER_WORKFLOW`."""
+    return "_".join(word.upper() for word in _words(class_name))
+
+
+def workflow_name(class_name: str) -> str:
+    """`OrderWorkflow` -> `order-workflow`."""
+    return "-".join(word.lower() for word in _words(class_name))
+
+
+def _source_of(kind: type) -> str | None:
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):  # typed in, or made by code
+        return None
