@@ -1,0 +1,334 @@
+"""The real `wrangler workflows`, both ways: over the REST API, and with --local over the explorer's.
+
+What it prints is checked, not only how it ends; a command that works both ways is one test of both.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.e2e.process import DevProcess
+
+WAYS = ("remote", "local")
+
+
+@pytest.fixture
+def wrangler(fresh: DevProcess, npm_package: Any, run_node: Any, request: Any) -> Callable[..., Any]:
+    """Runs `wrangler workflows ...` the way that the test asks for."""
+    binary = npm_package("wrangler") / "bin" / "wrangler.js"
+    way = request.param
+    environment = {
+        "CLOUDFLARE_API_BASE_URL": f"{fresh.url}/client/v4",
+        "CLOUDFLARE_API_TOKEN": "anything",
+        "CLOUDFLARE_ACCOUNT_ID": "0123456789abcdef0123456789abcdef",
+        "WRANGLER_SEND_METRICS": "false",
+        "WRANGLER_LOG_SANITIZE": "false",
+        "NO_COLOR": "1",
+        "CI": "1",
+        "TZ": "UTC",
+    }
+    local = ("--local", "--port", fresh.url.rpartition(":")[2]) if way == "local" else ()
+
+    def run(*arguments: str) -> Any:
+        return run_node(binary, "workflows", *arguments, *local, **environment)
+
+    return run
+
+
+both = pytest.mark.parametrize("wrangler", WAYS, indirect=True)
+remote = pytest.mark.parametrize("wrangler", ["remote"], indirect=True)
+local = pytest.mark.parametrize("wrangler", ["local"], indirect=True)
+
+
+def said(ran: Any) -> str:
+    """All that it printed, blanks made one; it must have ended well."""
+    assert ran.code == 0, ran.out + ran.err
+    return " ".join((ran.out + ran.err).split())
+
+
+@both
+def test_list(wrangler: Any) -> None:
+    text = said(wrangler("list"))
+
+    assert "Showing 2 workflows from" in text
+    assert re.search(r"│ flow │ worker │ Flow │", text)
+    assert re.search(r"│ quick │ worker │ Quick │", text)
+
+
+@remote
+def test_list_by_pages(wrangler: Any) -> None:
+    assert "Showing 1 workflow from page 2" in said(wrangler("list", "--page", "2", "--per-page", "1"))
+    assert "No Workflows found on page 3." in said(wrangler("list", "--page", "3", "--per-page", "1"))
+
+
+@remote
+def test_describe(wrangler: Any) -> None:
+    text = said(wrangler("describe", "flow"))
+
+    assert re.search(r"Name: flow Id: [0-9a-f-]{36} Script Name: worker Class Name: Flow", text)
+    assert re.search(r"Latest Version: Id: \S+-flow Created On: \S+Z", text)
+
+
+@local
+def test_describe_locally(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("flow", "one")
+    fresh.until_status("flow", "one")
+
+    text = said(wrangler("describe", "flow"))
+
+    assert "Name: flow Script Name: worker Class Name: Flow Instance Status Counts:" in text
+    assert "complete: 1" in text
+
+
+@both
+def test_describe_of_an_unknown_workflow(wrangler: Any) -> None:
+    ran = wrangler("describe", "nope")
+
+    assert ran.code == 1
+    text = ran.out + ran.err
+    assert "Workflow 'nope' not found." in text or "workflows.api.error.workflow.not_found [code: 10200]" in text
+
+
+@both
+def test_trigger(wrangler: Any, fresh: DevProcess) -> None:
+    text = said(wrangler("trigger", "flow", '{"a":1}', "--id", "mine"))
+
+    assert re.search(r'Workflow instance "mine" has been (queued|triggered) successfully', text)
+    assert fresh.until_status("flow", "mine", "complete")["output"] == {"prepared": {"a": 1}}
+
+
+@both
+def test_trigger_without_anything(wrangler: Any, fresh: DevProcess) -> None:
+    text = said(wrangler("trigger", "quick"))
+
+    found = re.search(r'Workflow instance "([0-9a-f-]{36})"', text)
+    assert found is not None
+    assert fresh.until_status("quick", found[1], "complete")["output"] == {}
+
+
+@both
+def test_trigger_with_a_used_id(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("flow", "mine")
+
+    ran = wrangler("trigger", "flow", "--id", "mine")
+
+    assert ran.code == 1
+    text = ran.out + ran.err
+    assert (
+        "instance.already_exists [code: 10405]" in text
+        or '(instance.already_exists) Workflow instance with id "mine"' in text
+    )
+
+
+@both
+def test_instances_list(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("flow", "done")
+    fresh.create("flow", "asleep", {"nap": "1 day"})
+    fresh.until_status("flow", "done", "complete")
+    fresh.until_status("flow", "asleep", "waiting")
+
+    text = said(wrangler("instances", "list", "flow"))
+
+    assert "Showing 2 instances from page 1:" in text
+    assert re.search(r"│ asleep │ .*⏰ Waiting │", text)
+    assert re.search(r"│ done │ .*✅ Completed │", text)
+    assert text.index("asleep") < text.index("done")
+
+
+@both
+def test_instances_list_with_filters(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("flow", "done")
+    fresh.create("flow", "failed", {"error": "no"})
+    fresh.until_status("flow", "done", "complete")
+    fresh.until_status("flow", "failed", "errored")
+
+    by_status = said(wrangler("instances", "list", "flow", "--status", "errored"))
+    by_date = said(wrangler("instances", "list", "flow", "--date-end", "2020-01-01"))
+
+    assert "failed" in by_status
+    assert "│ done │" not in by_status
+    assert 'No instances in workflow "flow" matched the provided filters.' in by_date
+
+
+@both
+def test_instances_list_by_pages(wrangler: Any, fresh: DevProcess) -> None:
+    for n in range(5):
+        fresh.create("quick", f"i{n}")
+
+    second = said(wrangler("instances", "list", "quick", "--page", "2", "--per-page", "2"))
+    fourth = said(wrangler("instances", "list", "quick", "--page", "4", "--per-page", "2"))
+
+    assert "Showing 2 instances from page 2:" in second
+    assert re.findall(r"│ (i\d) │", second) == ["i2", "i1"]
+    assert "No instances found on page 4." in fourth
+
+
+@both
+def test_instances_describe(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("flow", "one", {"fail": 1, "nap": "1 day"})
+    fresh.until_status("flow", "one", "waiting")
+    fresh.advance(60_000)
+
+    text = said(wrangler("instances", "describe", "flow", "one"))
+
+    assert "Workflow Name: flow Instance Id: one" in text
+    assert "Status: ⏰ Waiting" in text
+    assert "Name: prepare-1 Type: 🎯 Step" in text
+    assert "❌ Error │ ValueError: attempt 1 failed │" in text
+    assert 'Output: {"prepared":{"fail":1,"nap":"1 day"}}' in text
+    assert 'Output: "[REDACTED]"' in text
+    assert "Name: nap-1 Type: 💤 Sleeping" in text
+    assert "hunter2" not in text
+
+
+@both
+def test_instances_describe_of_one_that_failed(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("flow", "one", {"error": "out of stock"})
+    fresh.until_status("flow", "one", "errored")
+
+    text = said(wrangler("instances", "describe", "flow", "one"))
+
+    assert "Status: ❌ Errored" in text
+    assert "Error: NonRetryableError: out of stock" in text
+    assert "Last Successful Step: secret-1" in text
+
+
+@both
+def test_instances_describe_of_the_latest(wrangler: Any, fresh: DevProcess) -> None:
+    for one in ("first", "second"):
+        fresh.create("quick", one)
+        fresh.until_status("quick", one)
+        fresh.advance(1_000)
+
+    assert "Instance Id: second" in said(wrangler("instances", "describe", "quick"))
+
+
+@both
+def test_instances_describe_in_json(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("quick", "one", {"a": 1})
+    fresh.until_status("quick", "one")
+
+    found = json.loads(wrangler("instances", "describe", "quick", "one", "--json").out)
+
+    assert (found["id"], found["status"], found["output"]) == ("one", "complete", {"a": 1})
+
+
+@both
+def test_instances_pause_resume_and_terminate(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("flow", "one", {"nap": "1 day"})
+    fresh.until_status("flow", "one", "waiting")
+    seen = []
+
+    for command in ("pause", "resume", "terminate"):
+        text = said(wrangler("instances", command, "flow", "one"))
+        seen.append((command, bool(re.search(r'instance "one" from flow was \w+ successfully', text))))
+        seen.append((command, fresh.instance("flow", "one")["status"]))
+
+    assert seen == [
+        ("pause", True),
+        ("pause", "paused"),
+        ("resume", True),
+        ("resume", "waiting"),
+        ("terminate", True),
+        ("terminate", "terminated"),
+    ]
+
+
+@both
+def test_instances_terminate_of_a_finished_one(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("quick", "one")
+    fresh.until_status("quick", "one")
+
+    ran = wrangler("instances", "terminate", "quick", "one")
+
+    assert ran.code == 1
+    text = ran.out + ran.err
+    assert "instance.cannot_terminate [code: 10401]" in text or "(instance.cannot_terminate)" in text
+
+
+@both
+def test_instances_restart(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("flow", "one", {"nap": "1 day"})
+    fresh.until_status("flow", "one", "waiting")
+    fresh.advance(86_400_000)
+    before = fresh.until_status("flow", "one", "complete")
+
+    text = said(wrangler("instances", "restart", "flow", "one"))
+    after = fresh.until_status("flow", "one", "waiting")
+
+    assert 'instance "one" from flow was restarted successfully' in text
+    assert after["start"] > before["start"]
+
+
+@both
+def test_instances_restart_from_a_step(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("flow", "one", {"nap": "1 day"})
+    before = fresh.until_status("flow", "one", "waiting")
+    fresh.advance(1_000)
+    origin = ("--from-step-name", "nap", "--from-step-count", "1", "--from-step-type", "sleep")
+
+    said(wrangler("instances", "restart", "flow", "one", *origin))
+    after = fresh.until_status("flow", "one", "waiting")
+
+    assert after["steps"][:2] == before["steps"][:2]
+    assert after["steps"][2]["start"] > before["steps"][2]["start"]
+
+
+@both
+def test_instances_send_event(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("flow", "one", {"wait": "go"})
+    fresh.until_status("flow", "one", "waiting")
+
+    text = said(wrangler("instances", "send-event", "flow", "one", "--type", "go", "--payload", '{"by":"me"}'))
+
+    assert 'The event with type "go" and payload "{"by":"me"}" was sent to the instance "one" from flow' in text
+    assert fresh.until_status("flow", "one", "complete")["output"]["received"] == {"by": "me"}
+
+
+@both
+def test_instances_delete(wrangler: Any, fresh: DevProcess) -> None:
+    for one in ("a", "b"):
+        fresh.create("quick", one)
+
+    text = said(wrangler("instances", "delete", "quick", "a", "b"))
+
+    assert 'Deleted workflow instances from "quick": "a", "b"' in text
+    assert fresh.get("/client/v4/accounts/x/workflows/quick/instances")["result"] == []
+
+
+@both
+def test_instances_delete_of_one_that_is_missing(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("quick", "a")
+
+    ran = wrangler("instances", "delete", "quick", "a", "missing")
+
+    assert ran.code == 1
+    assert "Failed to delete 1 workflow instance(s):" in ran.out + ran.err
+    assert "- missing: workflows.api.error.instance.not_found" in ran.out + ran.err
+
+
+@remote
+def test_instances_terminate_all(wrangler: Any, fresh: DevProcess) -> None:
+    for one in ("a", "b"):
+        fresh.create("flow", one, {"nap": "1 day"})
+        fresh.until_status("flow", one, "waiting")
+
+    text = said(wrangler("instances", "terminate-all", "flow"))
+
+    assert 'A job to terminate instances from Workflow "flow" has been started.' in text
+    assert {fresh.instance("flow", one)["status"] for one in ("a", "b")} == {"terminated"}
+
+
+@both
+def test_delete(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("quick", "one")
+
+    text = said(wrangler("delete", "quick"))
+
+    assert re.search(r'Workflow "quick" (instances )?removed successfully', text)
+    assert fresh.get("/client/v4/accounts/x/workflows/quick/instances")["result"] == []
