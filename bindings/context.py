@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class StepFrame:
+class StepFrame(NamedTuple):
     """Where user code is. `step` and `attempt` are None in run() itself; `seq` is storage's number of the step."""
 
     workflow_name: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from bindings.errors import ErrorInfo
 from bindings.values import Encoded
@@ -16,16 +16,14 @@ from bindings.values import Encoded
 StepType: TypeAlias = Literal["do", "sleep", "waitForEvent"]
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(NamedTuple):
     """The cron firing that made an instance."""
 
     cron: str
     scheduled_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunEvent:
+class RunEvent(NamedTuple):
     """The `event` argument of run(); `timestamp_at` is the creation of the instance in ms."""
 
     payload: Encoded
@@ -35,9 +33,12 @@ class RunEvent:
     schedule: Schedule | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StepContext:
-    """The argument of a step's callback. `config` has the defaults filled in and is plain JSON data."""
+    """The argument of a step's callback. `config` has the defaults filled in and is plain JSON data.
+
+    Not frozen, since one is made for each attempt and freezing triples that; nobody changes it.
+    """
 
     name: str
     count: int
@@ -69,8 +70,7 @@ StepResult: TypeAlias = "Encoded | StreamOutput"
 StepCallback: TypeAlias = Callable[[StepContext], "StepResult | Coroutine[Any, Any, StepResult]"]
 
 
-@dataclass(frozen=True, slots=True)
-class DelayInput:
+class DelayInput(NamedTuple):
     """What a delay function receives."""
 
     context: StepContext
@@ -81,8 +81,7 @@ class DelayInput:
 DelayFunction: TypeAlias = Callable[[DelayInput], Awaitable[object]]
 
 
-@dataclass(frozen=True, slots=True)
-class RollbackInput:
+class RollbackInput(NamedTuple):
     """What a rollback handler receives; `output` is None for a step that never completed."""
 
     context: StepContext
@@ -91,8 +90,7 @@ class RollbackInput:
     step_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class RollbackOptions:
+class RollbackOptions(NamedTuple):
     """The last argument of `step.do`. Fields hold what user code gave, unchecked."""
 
     handler: Callable[[RollbackInput], Awaitable[None]]
@@ -130,8 +128,7 @@ class StepPort(Protocol):
 Runner: TypeAlias = Callable[[RunEvent, StepPort], Coroutine[Any, Any, Encoded]]
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceStatus:
+class InstanceStatus(NamedTuple):
     """What `status()` answers."""
 
     status: str

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -118,7 +119,7 @@ class _Session:
         from emulator.worker.reload import watch
 
         watching = [
-            asyncio.create_task(watch(worker.project.folder, lambda w=worker: self._reload(emulator, w)))
+            asyncio.create_task(watch(worker.project.folder, partial(self._reload, emulator, worker)))
             for worker in emulator.workers
         ]
         await self._stopping.wait()

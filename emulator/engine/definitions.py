@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bindings.ports import Runner
 
@@ -23,8 +24,7 @@ class WorkflowDefinition:
     preserve_non_retryable: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(NamedTuple):
     """The load of code that runs a Workflow. `settings` is the JSON that the REST API shows of it."""
 
     id: str

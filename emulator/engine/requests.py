@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from bindings.durations import InvalidDuration, duration_ms
 from bindings.errors import EngineError, WorkflowError
@@ -20,8 +20,7 @@ _BAD_RETENTION: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CreateRequest:
+class CreateRequest(NamedTuple):
     """One instance to create."""
 
     id: str

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from emulator.worker.host import AsgiApp
 
@@ -75,7 +75,7 @@ class Listener:
             log_config=None,
             access_log=False,
             http="httptools",
-            ws="websockets-sansio",
+            ws=_websockets,  # type: ignore[arg-type]  # called like the class that it makes one of
             server_header=False,
             timeout_graceful_shutdown=2,
         )
@@ -88,6 +88,13 @@ class Listener:
             self._server.should_exit = True
         self._thread.join(timeout_s)
         self._socket.close()
+
+
+def _websockets(**given: Any) -> asyncio.Protocol:
+    """The WebSocket protocol of uvicorn, imported with the first upgrade: few Workers see one."""
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+    return WebSocketsSansIOProtocol(**given)
 
 
 def _Server(config: uvicorn.Config, ready: Callable[[BaseException | None], None]) -> uvicorn.Server:  # noqa: N802 - makes one

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 
 class Status(StrEnum):
@@ -104,8 +104,7 @@ LAST_EVENTS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowRow:
+class WorkflowRow(NamedTuple):
     key: int
     id: str
     name: str
@@ -118,8 +117,7 @@ class WorkflowRow:
     defined: bool
 
 
-@dataclass(frozen=True, slots=True)
-class VersionRow:
+class VersionRow(NamedTuple):
     """One load of changed code. `source` is the text of the main module, for the graph; `settings` is JSON."""
 
     key: int
@@ -132,8 +130,7 @@ class VersionRow:
     source: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewInstance:
+class NewInstance(NamedTuple):
     """What `create` writes. `params` and `schedule` are encoded; None where nothing was given."""
 
     workflow: int
@@ -147,8 +144,7 @@ class NewInstance:
     error_retention_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceRow:
+class InstanceRow(NamedTuple):
     """An instance without its values; `step_count` counts steps that have started, of all types."""
 
     key: int
@@ -170,8 +166,7 @@ class InstanceRow:
     step_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceValues:
+class InstanceValues(NamedTuple):
     """The values of an instance. `error` and `rollback` are JSON: ErrorInfo, and {outcome, error}."""
 
     params: str | None
@@ -214,8 +209,7 @@ class StepRow:
         return f"{self.name}-{self.count}"
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryRow:
+class HistoryRow(NamedTuple):
     """One entry of an instance's history. `detail` is JSON of what only this entry knows."""
 
     event_id: int
@@ -226,8 +220,7 @@ class HistoryRow:
     detail: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class BufferedEvent:
+class BufferedEvent(NamedTuple):
     """An event that was sent; `claimed_by` is the seq of the wait that took it."""
 
     key: int
@@ -237,8 +230,7 @@ class BufferedEvent:
     claimed_by: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class LogRow:
+class LogRow(NamedTuple):
     """A line that user code printed; `step` is None for code outside of steps."""
 
     key: int
