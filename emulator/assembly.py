@@ -21,6 +21,7 @@ from emulator.server.listener import Listener
 from emulator.server.parts import ServerParts
 from emulator.storage.sqlite import SqliteStore
 from emulator.worker.host import Generation, WorkerHost
+from emulator.worker.hosts import Hosts
 
 #: Limits that only the documentation states, and no engine enforces (compat switch enforce_documented_limits).
 _DOCUMENTED_ONLY = (
@@ -109,12 +110,11 @@ def ports(engine: Engine, project: Project) -> dict[str, WorkflowPort]:
     }
 
 
-def declare(engine: Engine, workers: Sequence[tuple[Project, Settings]]) -> None:
-    """Makes the Workflows of all Workers known before any code is loaded, so that bindings can refer to them."""
-    for project, settings in workers:
-        for workflow in project.config.workflows:
-            if workflow.script_name is None:
-                engine.define(definition_of(project, settings, workflow), None, None)
+def declare(engine: Engine, project: Project, settings: Settings) -> None:
+    """Makes the Workflows of a Worker known before its code is loaded, so that bindings can refer to them."""
+    for workflow in project.config.workflows:
+        if workflow.script_name is None and engine.find_workflow(workflow.name) is None:
+            engine.define(definition_of(project, settings, workflow), None, None)
 
 
 def define(engine: Engine, settings: Settings, worker: Worker, generation: Generation) -> None:
@@ -131,10 +131,13 @@ def define(engine: Engine, settings: Settings, worker: Worker, generation: Gener
 class Emulator:
     """A running emulator: engine on this loop, server in its thread."""
 
-    def __init__(self, settings: Settings, engine: Engine, workers: Sequence[Worker], sock: socket.socket) -> None:
+    def __init__(
+        self, settings: Settings, engine: Engine, projects: Sequence[Project], hosts: Hosts, sock: socket.socket
+    ) -> None:
         self.settings = settings
         self.engine = engine
-        self.workers = tuple(workers)
+        self.workers = [Worker(project, host) for project, host in zip(projects, hosts.all, strict=True)]
+        self._hosts = hosts
         self._socket = sock
         self._listener: Listener | None = None
         self.url = url_of(sock)
@@ -161,9 +164,22 @@ class Emulator:
         self._listener.start(lambda failure: _tell(loop, ready, failure))
         await ready
 
-    async def reload(self, worker: Worker) -> None:
-        """Loads the code of a Worker anew; on `WorkerLoadError` what ran goes on running."""
-        define(self.engine, self.settings, worker, await worker.host.load())
+    async def reload(self, index: int, project: Project) -> None:
+        """Loads a Worker anew, with its configuration as it is now.
+
+        On `WorkerLoadError` what ran goes on running. Instances of a Workflow that is no longer configured are
+        blocked until it is again.
+        """
+        before, after = self.workers[index], Worker(project, self.workers[index].host)
+        declare(self.engine, project, self.settings)
+        self._hosts.configure(index, project)
+        generation = await after.host.load()
+        self.workers[index] = after
+        define(self.engine, self.settings, after, generation)
+        names = {workflow.name for workflow in after.own_workflows()}
+        for workflow in before.own_workflows():
+            if workflow.name not in names:
+                self.engine.define(definition_of(before.project, self.settings, workflow), None, None)
 
     async def stop(self, grace_ms: int) -> None:
         """Steps in flight get `grace_ms` to end; the rest goes on at the next start."""

@@ -8,11 +8,12 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from emulator.assembly import Emulator, Worker, declare, open_engine, ports
+from emulator.assembly import Emulator, declare, open_engine, ports
 from emulator.config import ConfigError, Opened, open_project
 from emulator.server.listener import PortInUse, bind
 from emulator.state_folder import StateFolder, StateFolderError
@@ -35,27 +36,41 @@ def run_dev(path: Path, configs: Sequence[str], flags: Mapping[str, Any], env_fi
     printer = Printer(sys.stdout)
     configure_logging(printer)
     try:
-        opened = [
-            open_project(path, {**flags, "config": config}, env_files=env_files, environ=os.environ)
-            for config in (configs or (None,))
-        ]
+        sources = [Source(path, {**flags, "config": config}, env_files) for config in (configs or (None,))]
+        opened = [source.open() for source in sources]
         for one in opened:
             if one.project.warnings:
                 printer.text(printer.style(one.project.warning_text(), "yellow"))
-        _with_folder(opened, printer)
+        _with_folder(sources, opened, printer)
     except (ConfigError, StateFolderError, StorageError, PortInUse, WorkerLoadError) as error:
         return str(error)
     return None
 
 
-def _with_folder(opened: Sequence[Opened], printer: Printer) -> None:
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a project comes from: it is opened at the start, and again whenever its files change."""
+
+    path: Path
+    flags: Mapping[str, Any]
+    env_files: Sequence[Path]
+
+    def open(self) -> Opened:
+        """Raises `ConfigError`."""
+        return open_project(self.path, self.flags, env_files=self.env_files, environ=os.environ)
+
+
+def _with_folder(sources: Sequence[Source], opened: Sequence[Opened], printer: Printer) -> None:
     settings = opened[0].settings
     sock = bind(settings.host, settings.port)
     folder = StateFolder(settings.persist_to)
     try:
         folder.claim()
         try:
-            asyncio.run(_Session(opened, folder, printer).run(sock))
+            asyncio.run(_Session(sources, opened, folder, printer).run(sock))
+        except (StorageError, WorkerLoadError):
+            folder.forget_if_new()
+            raise
         finally:
             folder.release()
     finally:
@@ -65,7 +80,10 @@ def _with_folder(opened: Sequence[Opened], printer: Printer) -> None:
 class _Session:
     """One run of `stepwell dev`."""
 
-    def __init__(self, opened: Sequence[Opened], folder: StateFolder, printer: Printer) -> None:
+    def __init__(
+        self, sources: Sequence[Source], opened: Sequence[Opened], folder: StateFolder, printer: Printer
+    ) -> None:
+        self._sources = sources
         self._opened = opened
         self._folder = folder
         self._printer = printer
@@ -74,7 +92,8 @@ class _Session:
 
     async def run(self, sock: Any) -> None:
         engine = open_engine(self._settings, str(self._folder.database))
-        declare(engine, [(one.project, one.settings) for one in self._opened])
+        for one in self._opened:
+            declare(engine, one.project, one.settings)
         hosts = Hosts(
             [one.project for one in self._opened],
             self._settings,
@@ -84,8 +103,7 @@ class _Session:
             emit=UserOutput(self._printer, engine.store, engine.clock.now),
             state=self._folder.path,
         )
-        workers = [Worker(one.project, host) for one, host in zip(self._opened, hosts.all, strict=True)]
-        emulator = Emulator(self._settings, engine, workers, sock)
+        emulator = Emulator(self._settings, engine, [one.project for one in self._opened], hosts, sock)
         follower = Follower(engine.store.reader(), self._printer, engine.clock.now)
         engine.observe(follower.note)
         follower.start()
@@ -95,6 +113,9 @@ class _Session:
             self._folder.announce(emulator.url)
             self._printer.text(f"Ready on {self._printer.style(emulator.url, 'bold', 'green')}")
             await self._until_stopped(emulator)
+        except WorkerLoadError:
+            engine.crash()  # nothing was begun, so nothing is written
+            raise
         finally:
             await emulator.stop(GRACE_MS)
             follower.stop()
@@ -119,18 +140,20 @@ class _Session:
         from emulator.worker.reload import watch
 
         watching = [
-            asyncio.create_task(watch(worker.project.folder, partial(self._reload, emulator, worker)))
-            for worker in emulator.workers
+            asyncio.create_task(
+                watch(one.project.folder, partial(self._reload, emulator, index), ignored=[self._folder.path])
+            )
+            for index, one in enumerate(self._opened)
         ]
         await self._stopping.wait()
         for task in watching:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
 
-    async def _reload(self, emulator: Emulator, worker: Worker) -> None:
+    async def _reload(self, emulator: Emulator, index: int) -> None:
         try:
-            await emulator.reload(worker)
-        except WorkerLoadError as error:
+            await emulator.reload(index, self._sources[index].open().project)
+        except (ConfigError, WorkerLoadError) as error:
             _log.error("%s\nWhat ran before goes on running.", error)
         else:
-            _log.info("Reloaded %s", worker.host.name)
+            _log.info("Reloaded %s", emulator.workers[index].host.name)

@@ -30,6 +30,7 @@ class StateFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._is_new = False
         self._lock: IO[str] | None = None
 
     @property
@@ -38,6 +39,7 @@ class StateFolder:
 
     def claim(self) -> None:
         """Makes the folder and locks it. Raises `StateFolderError` when it is in use or cannot be written."""
+        self._is_new = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             ignore = self.path / ".gitignore"
@@ -67,6 +69,13 @@ class StateFolder:
         new = self.path / f"{_SERVER}.new"
         new.write_text(json.dumps({"url": url, "pid": os.getpid()}), encoding="utf-8")
         new.replace(self.path / _SERVER)
+
+    def forget_if_new(self) -> None:
+        """Removes the folder, if it was made by `claim`: a start that failed leaves nothing behind."""
+        if self._is_new:
+            import shutil
+
+            shutil.rmtree(self.path, ignore_errors=True)
 
     def release(self) -> None:
         (self.path / _SERVER).unlink(missing_ok=True)

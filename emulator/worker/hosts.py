@@ -80,4 +80,4 @@ class Hosts:
         self._projects[index] = project
         host = self.all[index]
         if project.config.language == "python" and host.language == "python":
-            host.configure(project.config, project.vars)  # type: ignore[attr-defined]
+            host.configure(project.config, project.vars, self._ports(project))  # type: ignore[attr-defined]
