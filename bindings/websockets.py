@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Any
 
 from bindings.errors import ErrorInfo, JsException
@@ -28,6 +29,8 @@ class WebSocket:
         self.onclose: Any = None
         self.onerror: Any = None
         self._peer: WebSocket = self
+        # Handlers run as the code that made the pair, whoever sends.
+        self._context = copy_context()
         self._listeners: list[tuple[str, Callable[[Any], Any]]] = []
         self._accepted = False
         self._waiting: list[tuple[str, JsDict]] = []
@@ -64,7 +67,7 @@ class WebSocket:
             return
         event["type"] = kind
         event["target"] = self
-        asyncio.get_running_loop().call_soon(self._dispatch, kind, event)
+        asyncio.get_running_loop().call_soon(self._dispatch, kind, event, context=self._context)
 
     def _dispatch(self, kind: str, event: JsDict) -> None:
         listeners = [listener for wanted, listener in self._listeners if wanted == kind]

@@ -183,15 +183,25 @@ def _our_module(name: str, target: str) -> ModuleType:
 
 def _check_member(name: str, module: ModuleType, wanted: str) -> None:
     """Imports a submodule that is wanted; an `ImportError` says which piece is missing, in public names."""
-    if wanted == "*" or hasattr(module, wanted):
-        return
-    if hasattr(module, "__path__"):
-        _our_module(f"{name}.{wanted}", f"{module.__name__}.{wanted}")
+    if wanted == "*" or hasattr(module, wanted) or _import_submodule(module, wanted):
         return
     try:
         getattr(module, wanted)
     except AttributeError as missing:
         raise ImportError(f"cannot import name {wanted!r} from {name!r}: {missing}", name=name) from None
+
+
+def _import_submodule(module: ModuleType, wanted: str) -> bool:
+    if not hasattr(module, "__path__"):
+        return False
+    full = f"{module.__name__}.{wanted}"
+    try:
+        importlib.import_module(full)
+    except ModuleNotFoundError as error:
+        if error.name != full:
+            raise
+        return False
+    return True
 
 
 def _with_public_names(do_import: Callable[[], ModuleType]) -> ModuleType:
@@ -218,7 +228,8 @@ class _UserImportlib(ModuleType):
 
     def import_module(self, name: str, package: str | None = None) -> ModuleType:
         if name.startswith("."):
-            return _with_public_names(lambda: importlib.import_module(name, package))
+            full = self._space.resolve(package or "")
+            return _with_public_names(lambda: importlib.import_module(name, full))
         target = self._space.resolve(name)
         return _with_public_names(lambda: importlib.import_module(target))
 

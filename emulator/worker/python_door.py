@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
@@ -11,6 +12,7 @@ from bindings.body import chunks_of
 from bindings.messages import FetchResponse, Request
 from bindings.websockets import WebSocket
 from emulator.worker.host import Message, Receive, Scope, Send
+from emulator.worker.python_handlers import Answered
 
 T = TypeVar("T")
 _OVER: Final = None
@@ -21,7 +23,7 @@ class Answering(Protocol):
 
     loop: asyncio.AbstractEventLoop
 
-    async def answer(self, request: Request, *, wants_page: bool) -> FetchResponse:
+    async def answer(self, request: Request, *, wants_page: bool) -> Answered:
         """Calls the Worker's `fetch` on the engine's loop; a page for an exception."""
         ...
 
@@ -49,40 +51,43 @@ class PythonDoor:
             return
         request = request_of(scope, body)
         page = "text/html" in request.headers.get("accept", "")
-        response = await self._on_engine(self._host.answer(request, wants_page=page))
-        await self._send(response, send, receive)
+        answered = await self._on_engine(self._host.answer(request, wants_page=page))
+        await self._send(answered, send, receive)
 
-    async def _send(self, response: FetchResponse, send: Send, receive: Receive) -> None:
+    async def _send(self, answered: Answered, send: Send, receive: Receive) -> None:
+        response = answered.response
         headers = [(name.encode("latin-1"), _header_value(value)) for name, value in response.headers.items()]
         data = response.whole_body()
         if data is not None and "content-length" not in response.headers and response.status not in (204, 304):
             headers.append((b"content-length", str(len(data)).encode()))
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         if data is None:
-            await self._stream(response, send, receive)
+            await self._stream(answered, send, receive)
         else:
             await send({"type": "http.response.body", "body": data})
 
-    async def _stream(self, response: FetchResponse, send: Send, receive: Receive) -> None:
+    async def _stream(self, answered: Answered, send: Send, receive: Receive) -> None:
         """Chunk by chunk, each asked for when the last one was sent; given up when the client is gone."""
+        response, context = answered
         chunks = chunks_of(response)
         gone = asyncio.ensure_future(_gone(receive))
         try:
             while not gone.done():
-                chunk = await self._on_engine(_next(chunks))
+                chunk = await self._on_engine(_next(chunks), context)
                 if chunk is _OVER:
                     break
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         finally:
             gone.cancel()
-            await self._on_engine(_close(chunks, response))
+            await self._on_engine(_close(chunks, response), context)
 
-    async def _on_engine(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs `work` on the engine's loop, in a task of its own: user code changes its context."""
+    async def _on_engine(self, work: Coroutine[Any, Any, T], context: Context | None = None) -> T:
+        """Runs `work` on the engine's loop, in a task and a copy of `context` of its own."""
+        context = copy_context() if context is None else context.copy()
         if asyncio.get_running_loop() is self._host.loop:
-            return await asyncio.create_task(work)
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._host.loop))
+            return await asyncio.create_task(work, context=context)
+        return await asyncio.wrap_future(context.run(asyncio.run_coroutine_threadsafe, work, self._host.loop))
 
     # -- WebSockets
 
@@ -90,7 +95,7 @@ class PythonDoor:
         await receive()  # websocket.connect
         request = request_of(scope, b"")
         request.headers.set("upgrade", "websocket")
-        response = await self._on_engine(self._host.answer(request, wants_page=False))
+        response, _ = await self._on_engine(self._host.answer(request, wants_page=False))
         if response.web_socket is None:
             await _deny(scope, response, send)
             return

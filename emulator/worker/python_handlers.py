@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Final
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bindings.entrypoints import ExecutionContext, call_with_what_fits
 from bindings.values import JsDict
 from emulator.worker.python_generation import PythonGeneration
 
+if TYPE_CHECKING:
+    from bindings.messages import FetchResponse
+
 _DEFAULT: Final = "Default"
+
+
+class Answered(NamedTuple):
+    """A response, and the context that user code made it in: a stream goes on there."""
+
+    response: FetchResponse
+    context: Context
 
 
 class NoHandler(Exception):

@@ -23,7 +23,7 @@ from emulator.worker.environment import OtherBinding, build_env, no_other_bindin
 from emulator.worker.host import AsgiApp, Generation, Language, WorkerLoadError
 from emulator.worker.output import Emit, routed_output
 from emulator.worker.python_generation import PythonGeneration, version_id
-from emulator.worker.python_handlers import NoHandler, call_handler, scheduled_controller
+from emulator.worker.python_handlers import Answered, NoHandler, call_handler, scheduled_controller
 from emulator.worker.source_loader import digest_of
 
 #: What Cloudflare takes on its free plan.
@@ -70,10 +70,17 @@ class PythonHost:
     def language(self) -> Language:
         return "python"
 
-    def configure(self, config: WorkerConfig, variables: Mapping[str, object]) -> None:
-        """Another configuration, from the next `load()` on."""
+    def configure(
+        self,
+        config: WorkerConfig,
+        variables: Mapping[str, object],
+        workflows: Mapping[str, WorkflowPort] | None = None,
+    ) -> None:
+        """Another configuration, from the next `load()` on; `workflows` when its bindings are others too."""
         self._config = config
         self._variables = variables
+        if workflows is not None:
+            self._workflows = workflows
 
     async def load(self) -> Generation:
         """See `WorkerHost.load`."""
@@ -104,8 +111,12 @@ class PythonHost:
 
     # -- handlers
 
-    async def answer(self, request: Request, *, wants_page: bool) -> FetchResponse:
+    async def answer(self, request: Request, *, wants_page: bool) -> Answered:
         """The Worker's answer to a request; one of status 500 when there is none."""
+        response = await self._answer(request, wants_page=wants_page)
+        return Answered(response, contextvars.copy_context())
+
+    async def _answer(self, request: Request, *, wants_page: bool) -> FetchResponse:
         generation = self._current
         if generation is None:
             return Response("The Worker is not loaded.\n", 503)
