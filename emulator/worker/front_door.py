@@ -22,6 +22,8 @@ _DROPPED: Final = frozenset({
     b"expect", b"cf-connecting-ip", b"stepwell-worker", CF_HEADER.lower().encode(),
 })
 # fmt: on
+#: Methods without a body that may be sent a second time when no answer came.
+_REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 # What `request.cf` says; made up, as in `wrangler dev` without a network.
 _CF: Final = json.dumps(
     {
@@ -56,7 +58,7 @@ class Serving(Protocol):
 
     def doors(self, worker: str) -> Doors | None: ...
 
-    async def ready(self, worker: str) -> Doors: ...
+    async def ready(self, worker: str, failed: Doors | None = None) -> Doors: ...
 
 
 class FrontDoor:
@@ -75,13 +77,14 @@ class FrontDoor:
         serving.requests += 1
         try:
             doors = serving.doors(self._worker) or await _started(serving, self._worker)
-            await self._pass(doors, scope, receive, send)
+            await self._pass(doors, scope, receive, send, serving)
         except HostCrashed as error:
             await _refuse(scope, receive, send, 503, f"The Worker cannot be reached: {error}")
         finally:
             serving.requests -= 1
 
-    async def _pass(self, doors: Doors, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass(self, doors: Doors, scope: Scope, receive: Receive, send: Send, again: Serving | None) -> None:
+        """Passes a request on; once more to the process that `again` has next, if this one is gone."""
         headers = _forwarded(scope, doors)
         if scope["type"] == "websocket":
             await pass_websocket(doors.http_port, headers, scope, receive, send)
@@ -89,15 +92,20 @@ class FrontDoor:
         try:
             await self._upstream.request(doors.http_port, scope, headers, receive, send)
         except UpstreamFailed as error:
-            if not error.answered:
+            if error.answered:
+                return
+            if again is not None and (not error.sent or scope["method"] in _REPEATABLE):
+                await self._pass(await _started(again, self._worker, doors), scope, receive, send, None)
+            else:
                 await _refuse(scope, receive, send, 502, f"The Worker gave no answer: {error}")
 
 
-async def _started(serving: Serving, worker: str) -> Doors:
+async def _started(serving: Serving, worker: str, failed: Doors | None = None) -> Doors:
     """The doors, after the runtime is there again; the engine's loop sees to that."""
     if serving.loop is asyncio.get_running_loop():
-        return await serving.ready(worker)
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(serving.ready(worker), serving.loop))
+        return await serving.ready(worker, failed)
+    ready = asyncio.run_coroutine_threadsafe(serving.ready(worker, failed), serving.loop)
+    return await asyncio.wrap_future(ready)
 
 
 def _forwarded(scope: Scope, doors: Doors) -> Headers:

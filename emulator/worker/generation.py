@@ -26,6 +26,8 @@ _log = logging.getLogger("stepwell.worker")
 
 #: Sockets kept for the next pass of a Worker.
 _IDLE_SOCKETS: Final = 64
+#: How long the news of a process's end may take after its sockets were closed.
+_NEWS_S: Final = 2.0
 #: Pauses before a runtime that keeps dying is started again, in seconds.
 _RESTART_PAUSES: Final = (0.0, 0.1, 0.5, 2.0, 5.0)
 
@@ -64,6 +66,7 @@ class RuntimeGeneration:
         self._live: _Live | None = None
         self._starting: asyncio.Task[_Live] | None = None
         self._quick_ends = 0
+        self._lost_runs = 0
         self._ending_reason: str | None = None
         self._stopped = False
         self._retired = False
@@ -95,13 +98,24 @@ class RuntimeGeneration:
         self._retired = True
         self._end_if_unused()
 
+    @property
+    def pid(self) -> int | None:
+        """The process that serves; None while there is none."""
+        return None if self._live is None else self._live.child.pid
+
     def doors(self, worker: str) -> Doors | None:
         """Where requests go now; None while the process is being started again. Safe on any thread."""
         live = self._live
         return None if live is None else live.doors[worker]
 
-    async def ready(self, worker: str) -> Doors:
-        """As `doors`, after the process is there. Raises `HostCrashed` when it cannot be started."""
+    async def ready(self, worker: str, failed: Doors | None = None) -> Doors:
+        """As `doors`, after the process is there. Raises `HostCrashed` when it cannot be started.
+
+        `failed`: doors that nobody answered at. If their process is ending, the next one's are given.
+        """
+        live = self._live
+        if failed is not None and live is not None and live.doors[worker] is failed:
+            await self._end_of(live)
         try:
             return (await self._process()).doors[worker]
         except RuntimeFailed as error:
@@ -160,13 +174,14 @@ class RuntimeGeneration:
         code = await live.child.exited
         live.watchdog.stop()
         live.caretaker.close()
-        if self._stopped or self._live is not live:
+        if self._stopped:
             return
-        self._live = None
+        if self._live is live:
+            self._live = None
         reason = self._ending_reason or _ending(code)
         self._ending_reason = None
         self._quick_ends = self._quick_ends + 1 if live.watchdog.pongs < 2 else 0
-        count = self._instances.total()
+        count, self._lost_runs = self._lost_runs + self._instances.total(), 0
         _log.error(
             "The runtime ended (%s); %s in it %s as after a crash. Starting it again.",
             reason,
@@ -176,6 +191,12 @@ class RuntimeGeneration:
         )
         if not self._retired:
             await self._restart(console)
+
+    async def _end_of(self, live: _Live) -> None:
+        """Nobody answered: waits a moment for the news that the process has ended."""
+        await asyncio.wait([live.child.exited], timeout=_NEWS_S)
+        if live.child.exited.done() and self._live is live:
+            self._live = None
 
     async def _restart(self, console: Console) -> None:
         try:
@@ -199,6 +220,7 @@ class RuntimeGeneration:
 
     def _release(self, instance_id: str, one: Pass, socket: WireSocket, idle: list[WireSocket]) -> None:
         """Nobody needs the pass any more. Closing ends what still goes on in the runtime."""
+        self._lost_runs += one.lost
         self._instances[instance_id] -= 1
         if not self._instances[instance_id]:
             del self._instances[instance_id]
@@ -218,7 +240,12 @@ class RuntimeGeneration:
                 socket = idle.pop()
                 if not socket.closed:
                     return socket, idle
-            return await live.doors[worker].open_runs(), idle
+            try:
+                return await live.doors[worker].open_runs(), idle
+            except OSError:
+                await self._end_of(live)
+            live = await self._process()
+            return await live.doors[worker].open_runs(), live.idle[worker]
         except (OSError, RuntimeFailed) as error:
             raise HostCrashed(f"the runtime of the Worker is not there ({error})") from None
 

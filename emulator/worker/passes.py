@@ -99,7 +99,8 @@ class Pass:
         """`mapped` puts the user's own lines into the stack of an error."""
         loop = asyncio.get_running_loop()
         self._lease: weakref.ref[Lease] | None = None
-        self._lost = False
+        #: Whether the runtime ended under it.
+        self.lost = False
         self._socket = socket
         self._port = port
         self._lender = lender
@@ -116,7 +117,7 @@ class Pass:
     def clean(self) -> bool:
         """Whether run() has ended and nothing of it goes on, so that the socket can carry another pass."""
         ended = self._over.done() and not self._over.cancelled()
-        return ended and not (self._lost or self._questions or self._streams or self._tasks)
+        return ended and not (self.lost or self._questions or self._streams or self._tasks)
 
     async def run(self, class_name: str, event: RunEvent, lease: Lease) -> Encoded:
         """What run() returns. Raises what it raised as `WorkerError`; `NotSerialisable`, `HostCrashed`."""
@@ -162,7 +163,7 @@ class Pass:
 
     def socket_lost(self) -> None:
         error = HostCrashed("the runtime of the Worker ended")
-        self._lost = True
+        self.lost = True
         self._fail(error)
         for question in self._questions.values():
             if not question.answer.done():
@@ -296,7 +297,7 @@ class Pass:
 
     async def _ask(self, n: int, head: ToRuntime, body: str | None = None) -> tuple[Answer, str]:
         """The answer to question `n`. Raises what user code threw; a value that cannot be stored raises too."""
-        if self._lost:
+        if self.lost:
             raise HostCrashed("the runtime of the Worker ended")
         answer: asyncio.Future[tuple[Answer, str]] = asyncio.get_running_loop().create_future()
         self._questions[n] = _Question(answer, contextvars.copy_context())

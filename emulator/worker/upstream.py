@@ -23,10 +23,14 @@ _BODILESS: Final = frozenset({204, 304})
 
 
 class UpstreamFailed(Exception):
-    """The runtime gave no answer, or not all of it. `answered`: the client has its beginning already."""
+    """The runtime gave no answer, or not all of it.
 
-    def __init__(self, message: str, *, answered: bool) -> None:
+    `sent`: it may have seen the request; `answered`: the client has the beginning of the answer already.
+    """
+
+    def __init__(self, message: str, *, sent: bool = True, answered: bool = False) -> None:
         super().__init__(message)
+        self.sent = sent
         self.answered = answered
 
 
@@ -61,10 +65,9 @@ class Upstream:
                 return connection
             connection.close()
         try:
-            reader, writer = await asyncio.open_connection(_LOOPBACK, port)
+            return await _connect(port)
         except OSError as error:
-            raise UpstreamFailed(str(error), answered=False) from None
-        return _Connection(reader, writer)
+            raise UpstreamFailed(str(error), sent=False) from None
 
     def _give_back(self, port: int, connection: _Connection) -> None:
         # Only the newest runtime's connections are of use.
@@ -87,6 +90,21 @@ class _Connection:
 
     def close(self) -> None:
         self.writer.close()
+
+
+class _ClosesAtEnd(asyncio.StreamReaderProtocol):
+    """When the runtime closes a connection, so do we: an idle one must not stay half open."""
+
+    def eof_received(self) -> bool:
+        super().eof_received()
+        return False
+
+
+async def _connect(port: int) -> _Connection:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(loop=loop)
+    transport, protocol = await loop.create_connection(lambda: _ClosesAtEnd(reader, loop=loop), _LOOPBACK, port)
+    return _Connection(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
 
 
 class _Answer:

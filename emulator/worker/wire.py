@@ -253,6 +253,8 @@ def wire_error(info: ErrorInfo) -> WireError:
     """An error as user code sees it: folded, so that every name is one that JavaScript has."""
     folded = info.folded()
     out = WireError(name=folded.name, message=folded.message)
+    if folded.stack is not None:
+        out["stack"] = folded.stack
     if folded.cause is not None:
         out["cause"] = wire_error(folded.cause)
     return out

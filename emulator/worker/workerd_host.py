@@ -70,6 +70,7 @@ class JavaScriptRuntime:
         self._workers = workers
         self._options = options
         self._calls = Calls(ports)
+        self._hosts: dict[str, WorkerdHost] = {}
         self._generation: RuntimeGeneration | None = None
         self._digests: dict[str, str] = {}
         self._loads = 0
@@ -77,7 +78,9 @@ class JavaScriptRuntime:
 
     def host(self, name: str) -> WorkerdHost:
         """The host of one of the Workers."""
-        return WorkerdHost(self, name)
+        if name not in self._hosts:
+            self._hosts[name] = WorkerdHost(self, name)
+        return self._hosts[name]
 
     @property
     def generation(self) -> RuntimeGeneration | None:
@@ -179,6 +182,7 @@ class WorkerdHost:
     def __init__(self, runtime: JavaScriptRuntime, name: str) -> None:
         self._runtime = runtime
         self._name = name
+        self._front_door = FrontDoor(lambda: runtime.generation, name)
 
     @property
     def name(self) -> str:
@@ -201,7 +205,7 @@ class WorkerdHost:
             raise WorkerError(generation.map_info(self._name, error.info)) from None
 
     def front_door(self) -> AsgiApp:
-        return FrontDoor(lambda: self._runtime.generation, self._name)
+        return self._front_door
 
     async def stop(self) -> None:
         """Stops the runtime of all Workers of the run."""
