@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.e2e.process import DevProcess
@@ -200,8 +201,16 @@ def test_a_limit_that_does_not_exist_is_named(refused: Callable[..., str], proje
     assert "stepz" in refused(project(FLOW), "--limits", "stepz=3")
 
 
-def test_another_address_than_loopback_needs_a_token(refused: Callable[..., str], project: Project) -> None:
-    assert "--token" in refused(project(FLOW), "--host", "0.0.0.0")
+def test_beyond_loopback_the_apis_need_a_token_and_the_worker_does_not(dev: Start, project: Project) -> None:
+    server = dev(project(FLOW + ANSWERS), "--host", "0.0.0.0")
+    port = server.url.rpartition(":")[2]
+
+    worker = httpx.get(f"http://127.0.0.1:{port}/", trust_env=False)
+    api = httpx.get(f"http://127.0.0.1:{port}/client/v4/accounts/a/workflows", trust_env=False)
+
+    assert worker.text == "hello"
+    assert api.status_code in (401, 403)
+    assert "--token" in api.text
 
 
 def test_a_port_in_use_is_named_with_a_way_out(refused: Callable[..., str], project: Project) -> None:
