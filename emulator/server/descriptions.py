@@ -1,6 +1,8 @@
-"""Where the OpenAPI descriptions are served."""
+"""The OpenAPI descriptions of what is served, and where they are."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,18 +13,24 @@ from emulator.server.answers import json_response
 from emulator.server.openapi import describe
 
 
-async def rest_description(request: Request) -> Response:
+def rest_description() -> dict[str, Any]:
     """Of Cloudflare's REST API and our own additions."""
-    return json_response(describe([(urls.REST, rest.table()), (urls.LOCAL, local.table())]))
+    return describe([(urls.REST, rest.table()), (urls.LOCAL, local.table())])
 
 
-async def explorer_description(request: Request) -> Response:
-    """Of the local explorer's API, where wrangler has its own."""
-    return json_response(describe([(urls.EXPLORER, explorer.table())]))
+def explorer_description() -> dict[str, Any]:
+    """Of the local explorer's API."""
+    return describe([(urls.EXPLORER, explorer.table())])
+
+
+async def _rest(request: Request) -> Response:
+    return json_response(rest_description())
+
+
+async def _explorer(request: Request) -> Response:
+    return json_response(explorer_description())
 
 
 def routes() -> list[BaseRoute]:
-    return [
-        Route(urls.OPENAPI, rest_description, methods=["GET"]),
-        Route(urls.EXPLORER, explorer_description, methods=["GET"]),
-    ]
+    """The explorer's is where wrangler has its own."""
+    return [Route(urls.OPENAPI, _rest, methods=["GET"]), Route(urls.EXPLORER, _explorer, methods=["GET"])]

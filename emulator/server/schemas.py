@@ -147,7 +147,7 @@ COMPONENTS: Final[dict[str, Schema]] = {
     "BatchDeleted": record(
         {
             "deleted": listed(record({"id": TEXT})),
-            "errors": listed(record({"index": COUNT, "id": TEXT, "code": COUNT, "message": TEXT})),
+            "errors": listed(record({"id": TEXT, "code": COUNT, "message": TEXT})),
         }
     ),
     "Clock": record({"now": TIME, "now_ms": COUNT, "skew_ms": COUNT, "next_at": nullable(TIME)}),

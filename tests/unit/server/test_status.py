@@ -233,7 +233,6 @@ async def test_fr62_a_batch_deletes_by_position(world: Any, api: Any) -> None:
         "deleted": [{"id": "b1"}, {"id": "b1"}],
         "errors": [
             {
-                "index": 1,
                 "id": "missing",
                 "code": 10400,
                 "message": "workflows.api.error.instance.not_found",
