@@ -26,7 +26,8 @@ from emulator.engine.delays import delay_before_retry, is_non_retryable
 from emulator.engine.introspection import Point
 from emulator.engine.retries import StepConfig
 from emulator.engine.run import HostCrashed, Run
-from emulator.engine.streams import InvalidStream, store_stream, stored_stream
+from emulator.engine.streams import InvalidStream, Room, store_stream, stored_stream
+from emulator.engine.timers import due_in
 from emulator.engine.waits import Wait
 from emulator.limits import MIB
 from emulator.storage.records import EventType, StepRow, StepState
@@ -58,6 +59,7 @@ class Attempts:
         self._run = run
         self._core = run.core
         self._instance = run.instance
+        self._room: Room | None = None
 
     def begin_first(self, row: StepRow) -> None:
         """Stores a new step together with its first attempt."""
@@ -136,13 +138,15 @@ class Attempts:
         key = self._instance.key
         if isinstance(result, StreamOutput):
             try:
-                await store_stream(self._core.store, key, row.seq, result, self._core.limits)
+                await self._store_stream(row, result)
             except (InvalidStream, WorkflowFatalError) as error:
                 return self._bad_stream(row, error)
-            self._run.check_attached()
             row.stream = "stream"
         elif (problem := self._too_large(row, result)) is not None:
             return self._failed(row, problem)
+        elif (full := self._full(result)) is not None:
+            self._run.leave_callback()
+            return Failure(full, final=True, fatal=full)
         else:
             row.output = result
         self._run.leave_callback()
@@ -151,6 +155,25 @@ class Attempts:
         self._core.store.complete_step(key, row)
         self._instance.log(_T.ATTEMPT_COMPLETED, _T.STEP_COMPLETED, step=row.seq, attempt=row.attempts)
         return stored_stream(self._core.store, key, row.seq) if isinstance(result, StreamOutput) else result
+
+    async def _store_stream(self, row: StepRow, stream: StreamOutput) -> None:
+        core, run = self._core, self._run
+        run.streaming.add(row.seq)
+        try:
+            await store_stream(core.store, self._instance.key, row, stream, core.limits, run.check_attached)
+        finally:
+            run.streaming.discard(row.seq)
+            self._room = None  # how much it took, storage knows
+
+    def _full(self, result: Encoded) -> ErrorInfo | None:
+        """The error of an instance that would store more than it may."""
+        if self._room is None:
+            self._room = Room(self._core.limits, self._core.store.stored_bytes(self._instance.key))
+        try:
+            self._room.take(result.size())
+        except WorkflowFatalError as error:
+            return error.info
+        return None
 
     def _too_large(self, row: StepRow, result: Encoded) -> WorkflowInternalError | None:
         most = self._core.limits.step_result_bytes
@@ -269,7 +292,7 @@ class Attempts:
 
     async def _wait_for_retry(self, row: StepRow, error: ErrorInfo, delay_ms: int) -> None:
         row.state = StepState.RETRYING
-        row.due_at = self._core.clock.now() + delay_ms
+        row.due_at = due_in(self._core.clock, delay_ms)
         self._core.store.retry_step(self._instance.key, row.seq, row.due_at)
         detail = json.dumps({"error": error.to_json(), "retryDelayMs": delay_ms})
         self._instance.log(_T.ATTEMPT_ERRORED, step=row.seq, attempt=row.attempts, detail=detail)

@@ -11,6 +11,7 @@ from emulator.engine.compat import Compat
 from emulator.engine.durability import Commits
 from emulator.engine.history import Changes
 from emulator.engine.introspection import Introspection
+from emulator.engine.rates import CreationRate
 from emulator.engine.retries import StepConfigs
 from emulator.engine.settling import Settling
 from emulator.engine.timers import Deadlines
@@ -30,6 +31,7 @@ class Core:
     changes: Changes
     callbacks: Callbacks
     configs: StepConfigs
+    rate: CreationRate
     introspection: Introspection = field(default_factory=Introspection)
     slots: Slots = field(default_factory=Slots)
     #: Runs that were woken a few turns ago and may still go on.
@@ -50,5 +52,6 @@ class Core:
             changes=changes,
             callbacks=Callbacks(Deadlines(clock)),
             configs=StepConfigs(limits, compat),
+            rate=CreationRate(limits, clock),
             slots=slots,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Sequence
 
 from bindings.errors import WorkflowError
@@ -23,7 +22,6 @@ class Creation:
     def __init__(self, core: Core, passes: Passes) -> None:
         self._core = core
         self._passes = passes
-        self._rates: dict[int, deque[int]] = {}
 
     async def create(
         self, workflow: WorkflowState, request: CreateRequest, trigger: Trigger, schedule: Schedule | None = None
@@ -36,6 +34,7 @@ class Creation:
                 f'(instance.already_exists) Workflow instance with id "{request.id}" already exists',
                 code="instance.already_exists",
             )
+        self._core.rate.made(workflow.key)
         instance, event = made
         self._passes.enqueue_or_start(instance, event)
         await self._core.commits.durable()
@@ -59,6 +58,7 @@ class Creation:
                 errors.append(BatchError(index, request.id, *ALREADY_EXISTS))
             else:
                 made.append(one)
+        self._core.rate.made(workflow.key, len(made))
         for instance, event in made:
             self._passes.enqueue_or_start(instance, event)
         await self._core.commits.durable()
@@ -98,20 +98,7 @@ class Creation:
                 f"the maximum is {limits.queue_max}",
                 code="instance.queue_full",
             )
-        if limits.creation_rate is not None:
-            self._check_rate(workflow.key, count, limits.creation_rate)
-
-    def _check_rate(self, workflow: int, count: int, rate: int) -> None:
-        now = self._core.clock.now()
-        recent = self._rates.setdefault(workflow, deque())
-        while recent and recent[0] <= now - 1_000:
-            recent.popleft()
-        if len(recent) + count > rate:
-            raise WorkflowError(
-                f"(instance.rate_limited) More than {rate} instances of this Workflow were created within a second",
-                code="instance.rate_limited",
-            )
-        recent.extend([now] * count)
+        self._core.rate.check(workflow.key, count)
 
 
 __all__ = ["NEW", "Creation"]

@@ -49,8 +49,7 @@ def scaled(delay_ms: int, backoff: Backoff, attempt: int) -> int:
         return delay_ms
     if backoff == "linear":
         return delay_ms * attempt
-    # Beyond some 2**60 ms nobody waits, and the database holds 64 bits.
-    return min(delay_ms << min(attempt - 1, 60), 2**60)
+    return delay_ms << min(attempt - 1, 60)  # by then nobody waits for it
 
 
 class StepConfigs:

@@ -78,6 +78,8 @@ class Run:
         self.attached = True
         self.rolling_back = False
         self.supersede = False
+        #: Steps whose stream is being stored.
+        self.streaming: set[int] = set()
         self.modifications = core.introspection.of(instance.workflow.name, instance.id)
         self._gate: asyncio.Future[None] | None = None
         self._settling = False
@@ -145,6 +147,8 @@ class Run:
         self.attached = False
         self.instance.run = None
         self.waits.cancel()
+        for seq in self.streaming:
+            self.core.store.delete_stream(self.instance.key, seq)
         if self._gate is not None:
             self._gate.cancel()
         if self._task is not None:

@@ -32,6 +32,7 @@ from emulator.engine.attempts import Attempts
 from emulator.engine.rollback import Rollbacks
 from emulator.engine.run import Run
 from emulator.engine.streams import stored_stream
+from emulator.engine.timers import due_in
 from emulator.engine.waits import Wait
 from emulator.storage.records import EventType, StepKind, StepRow, StepState
 
@@ -169,7 +170,7 @@ class Steps:
         if row.state is StepState.COMPLETED:
             return
         if is_new:
-            row.due_at = row.started_at + ms
+            row.due_at = due_in(self._core.clock, ms)
             self._core.store.insert_step(self._run.instance.key, row)
             self._run.instance.log(_T.SLEEP_STARTED, step=row.seq)
             if self._skips(row):
@@ -205,7 +206,7 @@ class Steps:
         if row.state is StepState.FAILED:
             raise stored_error(row)
         if is_new:
-            row.due_at = row.started_at + timeout_ms
+            row.due_at = due_in(self._core.clock, timeout_ms)
             self._core.store.insert_step(self._run.instance.key, row)
             self._run.instance.log(_T.WAIT_STARTED, step=row.seq)
             if self._forced_timeout(row):

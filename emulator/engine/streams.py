@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import itertools
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
-from bindings.errors import EngineError, WorkerError, WorkflowFatalError, WorkflowInternalError
+from bindings.errors import EngineError, HostCrashed, WorkflowFatalError, WorkflowInternalError, error_info
 from bindings.ports import StreamOutput
-from emulator.limits import Limits
+from emulator.limits import GIB, MIB, Limits
+from emulator.storage.records import StepRow
 from emulator.storage.store import Store
 
 #: A stored piece. Cloudflare's size, so that the storage limit counts alike.
@@ -38,59 +40,75 @@ class StreamFailed(InvalidStream):
         super().__init__(f"Failed to read from step ReadableStream output. {original}")
 
 
-async def store_stream(store: Store, key: int, seq: int, stream: StreamOutput, limits: Limits) -> int:
-    """Reads a stream to its end into storage; gives the number of bytes.
+async def store_stream(
+    store: Store, key: int, row: StepRow, stream: StreamOutput, limits: Limits, check: Callable[[], None]
+) -> None:
+    """Reads a stream to its end into storage. `check` raises when the instance is no longer ours to write.
 
     Raises `InvalidStream` for a bad chunk or a failing stream, `WorkflowFatalError` when storage is full. What was
-    stored by then is removed.
+    stored by then is removed, and so is what an attempt left that a crash cut off.
     """
-    writer = _Pieces(store, key, seq)
-    room = limits.instance_storage_bytes
-    used = store.stored_bytes(key)
+    store.delete_stream(key, row.seq)
+    writer = _Pieces(store, key, row)
+    room = Room(limits, store.stored_bytes(key))
     try:
         async for chunk in stream.chunks:
+            check()
             most = limits.stream_chunk_bytes
             if most is not None and len(chunk) > most:
                 raise OversizedChunk(most)
+            room.take(len(chunk))
             writer.add(chunk)
-            if room is not None and used + writer.size > room:
-                raise WorkflowFatalError(f"The instance has exceeded the {_gib(room)} storage limit")
+        check()
         writer.close()
-    except WorkerError as error:
-        store.delete_stream(key, seq)
-        raise StreamFailed(error.message) from error
-    except BaseException:
-        store.delete_stream(key, seq)
+    except (EngineError, HostCrashed):
+        store.delete_stream(key, row.seq)
         raise
-    return writer.size
+    except Exception as error:
+        store.delete_stream(key, row.seq)
+        raise StreamFailed(error_info(error).message) from error
 
 
-def _gib(size: int) -> str:
-    return f"{size // 1024**3}GiB" if size >= 1024**3 else f"{size // 1024**2}MiB"
+class Room:
+    """What an instance may still store."""
+
+    def __init__(self, limits: Limits, used: int) -> None:
+        self._most = limits.instance_storage_bytes
+        self._used = used
+
+    def take(self, size: int) -> None:
+        """Raises `WorkflowFatalError` when there is no room for so many bytes."""
+        if self._most is not None and self._used + size > self._most:
+            raise WorkflowFatalError(f"The instance has exceeded the {_shown(self._most)} storage limit")
+        self._used += size
+
+
+def _shown(size: int) -> str:
+    return f"{size // GIB}GiB" if size >= GIB else f"{size // MIB}MiB" if size >= MIB else f"{size} bytes"
 
 
 class _Pieces:
-    """Cuts chunks of any size into pieces of one size."""
+    """Cuts chunks of any size into pieces of one size; an empty piece marks the end."""
 
-    def __init__(self, store: Store, key: int, seq: int) -> None:
-        self._store, self._key, self._seq = store, key, seq
+    def __init__(self, store: Store, key: int, row: StepRow) -> None:
+        self._store, self._key, self._row = store, key, row
         self._buffer = bytearray()
         self._count = 0
-        self.size = 0
 
     def add(self, chunk: bytes) -> None:
-        self.size += len(chunk)
         self._buffer += chunk
         while len(self._buffer) >= PIECE_BYTES:
             self._put(bytes(self._buffer[:PIECE_BYTES]))
             del self._buffer[:PIECE_BYTES]
 
     def close(self) -> None:
-        if self._buffer or self._count == 0:
+        if self._buffer:
             self._put(bytes(self._buffer))
+        self._put(b"")
 
     def _put(self, piece: bytes) -> None:
-        self._store.add_chunk(self._key, self._seq, self._count, piece)
+        row = self._row
+        self._store.add_chunk(self._key, row.seq, self._count, piece, sensitive=row.sensitive)
         self._count += 1
 
 
@@ -100,15 +118,15 @@ def stored_stream(store: Store, key: int, seq: int) -> StreamOutput:
 
 
 async def _read(store: Store, key: int, seq: int) -> AsyncIterator[bytes]:
-    n = 0
-    while (piece := store.chunk(key, seq, n)) is not None:
-        if piece:
-            yield piece
-        n += 1
-    if n == 0:
-        step = store.step(key, seq)
-        name = step.public_name if step is not None else str(seq)
-        raise WorkflowInternalError(f"Stored output for {name} is corrupt or incomplete.")
+    for n in itertools.count():
+        piece = store.chunk(key, seq, n)
+        if piece is None:
+            step = store.step(key, seq)
+            name = step.public_name if step is not None else str(seq)
+            raise WorkflowInternalError(f"Stored output for {name} is corrupt or incomplete.")
+        if not piece:
+            return
+        yield piece
 
 
 def preview(first: bytes, size: int) -> str:

@@ -14,8 +14,16 @@ from typing import Final
 
 from emulator.clock import Clock, Timer
 
+#: Nothing is due later: the last time that JavaScript and a database both hold.
+END_OF_TIME: Final = 2**53 - 1
+
 #: The heap is swept when more than this many and over half of its entries are cancelled.
 _SWEEP_ABOVE: Final = 1_000
+
+
+def due_in(clock: Clock, ms: int) -> int:
+    """The time that is so far away, as far as times go."""
+    return min(clock.now() + ms, END_OF_TIME)
 
 
 class Alarm:

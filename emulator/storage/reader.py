@@ -31,6 +31,7 @@ from emulator.storage.records import (
     VersionRow,
     WorkflowRow,
 )
+from emulator.storage.sealing import unseal
 from emulator.storage.view_reader import ViewReads
 
 Row: TypeAlias = tuple[Any, ...]
@@ -137,7 +138,7 @@ class SqliteReader(ViewReads):
         error, output, stream, sealed = rest
         sensitive = '"sensitive":' in config
         if sealed and self.opens_sealed and isinstance(sealed, bytes):
-            output = unseal(sealed)
+            output = unseal(sealed).decode()
         return StepRow(
             seq=seq,
             kind=KIND_OF_CODE[kind],
@@ -159,7 +160,12 @@ class SqliteReader(ViewReads):
 
     def chunk(self, key: int, seq: int, n: int) -> bytes | None:
         row = self._one("get_chunk", (key, seq, n))
-        return row[0] if row else None
+        if row is None:
+            return None
+        data, is_sealed = row
+        if not is_sealed:
+            return bytes(data)
+        return unseal(data) if self.opens_sealed else None
 
     # -- history, events, logs
     def history(self, key: int, after: int = 0, limit: int = 1_000) -> list[HistoryRow]:
@@ -204,17 +210,3 @@ def _instance(row: Row) -> InstanceRow:
     values[3] = STATUS_OF_CODE[values[3]]
     values[12] = TRIGGER_OF_CODE[values[12]]
     return InstanceRow(*values)
-
-
-def unseal(sealed: bytes) -> str:
-    """The text that `seal` closed."""
-    import zlib  # only for sensitive outputs: not loaded at start
-
-    return zlib.decompress(sealed).decode()
-
-
-def seal(text: str) -> bytes:
-    """A text made unreadable to somebody who looks through the database; not encryption."""
-    import zlib  # as above
-
-    return zlib.compress(text.encode(), 1)

@@ -14,7 +14,7 @@ from emulator.storage.codes import (
     TRIGGER_CODES,
 )
 from emulator.storage.connection import Synchronous, open_reader, open_writer
-from emulator.storage.reader import SqliteReader, seal
+from emulator.storage.reader import SqliteReader
 from emulator.storage.records import (
     BufferedEvent,
     EventType,
@@ -24,6 +24,7 @@ from emulator.storage.records import (
     StepRow,
     VersionRow,
 )
+from emulator.storage.sealing import seal
 
 #: Rank of a queued instance that has run before; new ones have rank 0, so they come after.
 _EVERYTHING = 0
@@ -271,7 +272,7 @@ class SqliteStore(SqliteReader):
     def complete_step(self, key: int, step: StepRow) -> None:
         output, sealed = step.output, None
         if step.sensitive and step.output is not None:
-            output, sealed = None, seal(step.output)
+            output, sealed = None, seal(step.output.encode())
         self._write("complete_step", (step.ended_at, output, sealed, step.stream, key, step.seq))
 
     def fail_step(self, key: int, seq: int, at: int, error: str) -> None:
@@ -318,8 +319,8 @@ class SqliteStore(SqliteReader):
         self._write("claim_event", (seq, row[0]))
         return BufferedEvent(row[0], row[1], row[2], row[3], seq)
 
-    def add_chunk(self, key: int, seq: int, n: int, data: bytes) -> None:
-        self._write("insert_chunk", (key, seq, n, data))
+    def add_chunk(self, key: int, seq: int, n: int, data: bytes, *, sensitive: bool = False) -> None:
+        self._write("insert_chunk", (key, seq, n, seal(data) if sensitive else data))
 
     def delete_stream(self, key: int, seq: int) -> None:
         self._write("delete_stream", (key, seq))

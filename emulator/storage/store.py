@@ -90,7 +90,7 @@ class StoreReader(ViewReader, Protocol):
     def logs(self, key: int, after: int = 0, limit: int = 1_000) -> list[LogRow]: ...
 
     def chunk(self, key: int, seq: int, n: int) -> bytes | None:
-        """The nth piece of a stored stream."""
+        """The nth piece of a stored stream; an empty one ends it. Those of sensitive steps are never given here."""
         ...
 
     def queued_before(self, key: int) -> int:
@@ -278,7 +278,9 @@ class Store(StoreReader, Protocol):
         """Gives the oldest event of the type that no wait has, to the wait `seq`."""
         ...
 
-    def add_chunk(self, key: int, seq: int, n: int, data: bytes) -> None: ...
+    def add_chunk(self, key: int, seq: int, n: int, data: bytes, *, sensitive: bool = False) -> None:
+        """Pieces of a sensitive step are stored unreadable."""
+        ...
 
     def delete_stream(self, key: int, seq: int) -> None: ...
 

@@ -282,7 +282,7 @@ SELECT seq FROM step WHERE instance = ? AND kind = ? AND name = ? AND count = ?;
 -- name: stored_bytes
 -- What an instance holds, as the limit counts it.
 SELECT (SELECT coalesce(sum(length(data)), 0) FROM chunk WHERE instance = ?1)
-     + (SELECT coalesce(sum(length(output)), 0) + coalesce(sum(length(sealed)), 0) FROM step WHERE instance = ?1);
+     + (SELECT coalesce(sum(octet_length(output)), 0) + coalesce(sum(length(sealed)), 0) FROM step WHERE instance = ?1);
 
 -- name: append_history
 INSERT INTO history (instance, event_id, types, at, step, attempt, detail) VALUES (?, ?, ?, ?, ?, ?, ?);
@@ -314,7 +314,9 @@ SELECT key, type, payload, received_at, claimed_by FROM event WHERE instance = ?
 INSERT INTO chunk (instance, step, n, data) VALUES (?, ?, ?, ?);
 
 -- name: get_chunk
-SELECT data FROM chunk WHERE instance = ? AND step = ? AND n = ?;
+SELECT data, (SELECT instr(text, '"sensitive":') > 0 FROM step JOIN step_config ON step_config.key = step.config
+              WHERE step.instance = chunk.instance AND step.seq = chunk.step)
+FROM chunk WHERE instance = ? AND step = ? AND n = ?;
 
 -- name: insert_log
 INSERT INTO log (instance, at, step, attempt, level, text) VALUES (?, ?, ?, ?, ?, ?);

@@ -87,7 +87,7 @@ CREATE TABLE step (
     stream       TEXT,
     error        TEXT,
     output       TEXT,
-    sealed       BLOB, -- the output of a sensitive step, compressed so that nobody reads it by accident
+    sealed       BLOB, -- the output of a sensitive step, written so that nobody reads it by accident
     PRIMARY KEY (instance, seq)
 ) WITHOUT ROWID;
 

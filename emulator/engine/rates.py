@@ -1,0 +1,37 @@
+"""How fast instances may be made, each Workflow for itself; a restart counts like a creation."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from bindings.errors import WorkflowError
+from emulator.clock import Clock
+from emulator.limits import Limits
+
+
+class CreationRate:
+    """Remembers the creations of the last second, while there is a limit on them."""
+
+    def __init__(self, limits: Limits, clock: Clock) -> None:
+        self._most = limits.creation_rate
+        self._clock = clock
+        self._recent: dict[int, deque[int]] = {}
+
+    def check(self, workflow: int, count: int = 1) -> None:
+        """Raises `WorkflowError` (instance.rate_limited) when so many more are too many."""
+        if self._most is None:
+            return
+        now = self._clock.now()
+        recent = self._recent.setdefault(workflow, deque())
+        while recent and recent[0] <= now - 1_000:
+            recent.popleft()
+        if len(recent) + count > self._most:
+            raise WorkflowError(
+                f"(instance.rate_limited) More than {self._most} instances of this Workflow were created within a "
+                "second",
+                code="instance.rate_limited",
+            )
+
+    def made(self, workflow: int, count: int = 1) -> None:
+        if self._most is not None:
+            self._recent.setdefault(workflow, deque()).extend([self._clock.now()] * count)
