@@ -7,7 +7,7 @@ parameters (`ImplicitStep`, compatibility date 2026-02-25 and later) or by a lis
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from bindings.errors import EngineError, WorkerError
 from bindings.ports import RollbackOptions, StepPort
@@ -18,6 +18,15 @@ from bindings.values import JsNull, Value, decode
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], StepFunction]
 _ABSENT: Final = object()
+
+#: Names from JavaScript, and from a draft of the documentation that no SDK followed.
+_INSTEAD: Final = {
+    "sleepUntil": "in Python it is sleep_until(name, timestamp)",
+    "waitForEvent": "in Python it is wait_for_event(name, event_type, timeout=...)",
+    "with_rollback": "Stepwell takes a handler as do(name, rollback=handler), an extension",
+    "rollback_all": "handlers given as do(name, rollback=handler) run by themselves when run() fails",
+    "run": "a step is made with the decorator do(name)",
+}
 
 
 class WorkflowStep:
@@ -52,6 +61,10 @@ class WorkflowStep:
             return decode(await self.port.wait_for_event(name, options))
         except (EngineError, WorkerError) as error:
             raise from_wait(error) from None
+
+    def __getattr__(self, name: str) -> NoReturn:
+        hint = _INSTEAD.get(name)
+        raise AttributeError(f"step has no {name!r}" + (f": {hint}" if hint else ""), name=name, obj=self)
 
     def _declare(self, declared: StepFunction, name: object) -> StepFunction:
         if isinstance(name, str):

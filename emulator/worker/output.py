@@ -12,12 +12,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import FrameType
 from typing import Any, Final, TextIO, TypeAlias
 
 from bindings.context import current_step
 from emulator.worker.console import ConsoleLine
 
 Emit: TypeAlias = Callable[[ConsoleLine], None]
+
+_DEBUGGERS: Final = frozenset({"bdb", "cmd", "pdb", "ipdb", "pdbpp", "IPython"})
 
 #: Where the output of the code that runs goes; None outside of user code, and while a line is being emitted.
 _emit: Final[ContextVar[Emit | None]] = ContextVar("stepwell_output", default=None)
@@ -38,7 +41,7 @@ class RoutedStream(io.TextIOBase):
 
     def write(self, text: str) -> int:
         emit = _emit.get()
-        if emit is None:
+        if emit is None or _is_debugger(sys._getframe(1)):
             return self._plain.write(text)
         # Nothing of one print is awaited in between, so the pieces of a line arrive together.
         *lines, self._begun = (self._begun + text).split("\n")
@@ -82,6 +85,11 @@ class RoutedStream(io.TextIOBase):
     def __getattr__(self, name: str) -> Any:
         """`buffer` and the like, of the stream behind."""
         return getattr(self._plain, name)
+
+
+def _is_debugger(frame: FrameType) -> bool:
+    """Whether a debugger writes: it talks to the person at the terminal, half lines and all."""
+    return frame.f_globals.get("__name__", "").partition(".")[0] in _DEBUGGERS
 
 
 @contextmanager

@@ -233,10 +233,22 @@ async def test_the_decorator_must_be_called(port: Any, implicit: bool) -> None:
         step.do(len)
 
 
-async def test_camel_case_names_do_not_exist(step: ImplicitStep) -> None:
-    for name in ("sleepUntil", "waitForEvent"):
-        with pytest.raises(AttributeError):
-            getattr(step, name)
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("sleepUntil", "in Python it is sleep_until"),
+        ("waitForEvent", "in Python it is wait_for_event"),
+        ("with_rollback", r"do\(name, rollback=handler\)"),
+    ],
+)
+async def test_names_that_step_does_not_have_are_errors_that_help(step: ImplicitStep, name: str, hint: str) -> None:
+    with pytest.raises(AttributeError, match=f"^step has no '{name}': .*{hint}"):
+        getattr(step, name)
+
+
+async def test_any_other_name_is_a_plain_attribute_error(step: ImplicitStep) -> None:
+    with pytest.raises(AttributeError, match=r"^step has no 'nope'$"):
+        step.nope
 
 
 async def test_steps_defined_in_a_loop_each_have_their_own_function(step: ImplicitStep, port: Any) -> None:

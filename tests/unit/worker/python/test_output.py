@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
+import pdb
 import sys
 from contextvars import copy_context
 from typing import Any
@@ -81,6 +82,32 @@ def test_whoever_is_told_may_print_too(capsys: pytest.CaptureFixture[str]) -> No
         in_worker(lambda line: print(f"[i-1] {line.text}"), lambda: print("a"))
 
     assert capsys.readouterr().out == "[i-1] a\n"
+
+
+def test_a_debugger_in_user_code_talks_to_the_terminal(
+    lines: list[ConsoleLine], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("p total\ncontinue\n"))
+
+    def step() -> None:
+        total = 41 + 1
+        breakpoint()
+        print("after", total)
+
+    with routed_output():
+        in_worker(lines.append, lambda: plain_breakpoint(step))
+
+    assert [line.text for line in lines] == ["after 42"]
+    assert "(Pdb) 42\n" in capsys.readouterr().out
+
+
+def plain_breakpoint(function: Any) -> None:
+    """Calls with Python's own breakpoint(): pytest puts one of its own in its place."""
+    hook, sys.breakpointhook = sys.breakpointhook, lambda: pdb.Pdb(nosigint=True).set_trace(sys._getframe(1))
+    try:
+        function()
+    finally:
+        sys.breakpointhook = hook
 
 
 def test_the_streams_are_given_back() -> None:
