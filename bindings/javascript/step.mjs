@@ -13,16 +13,18 @@ export class WorkflowStep {
   /** `do(name, callback, rollback?)` or `do(name, config, callback, rollback?)`. */
   async do(name, ...rest) {
     const [config, callback, options] = typeof rest[0] === "function" ? [undefined, ...rest] : rest;
-    const rollback = rollbackOf(name, options);
+    const { rollback, rollbackConfig } = rollbackOf(name, options);
     const [sent, delay] = withoutDelayFunction(config);
+    const [sentRollback, rollbackDelay] = withoutDelayFunction(rollbackConfig);
     const head = {
       t: "do",
       callback: typeof callback === "function",
       delay: delay !== undefined,
-      rollback: rollback.handler !== undefined,
+      rollback: rollback !== undefined,
+      rollbackDelay: rollbackDelay !== undefined,
     };
-    const more = { parent: currentScope()?.call, callback, delay, rollback: rollback.handler, kept: {} };
-    return this.#pass.call(head, [name, sent, rollback.config], more);
+    const more = { parent: currentScope()?.call, callback, delay, rollback, rollbackDelay, kept: {} };
+    return this.#pass.call(head, [name, sent, sentRollback], more);
   }
 
   async sleep(name, duration) {
@@ -34,6 +36,7 @@ export class WorkflowStep {
   }
 
   async waitForEvent(name, options) {
+    void options.timeout; // without options: a TypeError in V8's words
     return this.#pass.call({ t: "waitForEvent" }, [name, options]);
   }
 }
@@ -58,12 +61,12 @@ function defined(object) {
 
 // These two say what the engine cannot see: what kind of thing user code gave where a function belongs.
 function rollbackOf(name, options) {
-  if (options === undefined) return { handler: undefined, config: undefined };
+  if (options === undefined) return {};
   if (!isObject(options)) throw fatal(`Rollback options for "${String(name)}" must be an object`);
   const { rollback, rollbackConfig } = options;
-  if (rollback === undefined) return { handler: undefined, config: undefined };
+  if (rollback === undefined) return {};
   if (typeof rollback !== "function") throw fatal(`Rollback for "${String(name)}" must be a function`);
-  return { handler: rollback, config: isObject(rollbackConfig) ? defined(rollbackConfig) : rollbackConfig };
+  return { rollback, rollbackConfig };
 }
 
 const fatal = (message) => new Error(`WorkflowFatalError: ${message}`);

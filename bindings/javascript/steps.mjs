@@ -59,8 +59,8 @@ export class Pass {
     await this.#answer(n, scope, () => call.callback(ctx), call);
   }
 
-  async delay({ id, n, ctx, error }) {
-    const { delay } = this.#calls.get(id);
+  async delay({ id, n, ctx, error, of }) {
+    const delay = this.#calls.get(id)[of];
     await this.#answer(n, { instanceId: this.#instanceId }, () => delay({ ctx, error: reviveError(error) }));
   }
 

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from bindings.errors import EngineError, ErrorInfo, NotSerialisable, RunAborted, WorkerError
 from bindings.errors import error_info as info_of
@@ -220,9 +220,11 @@ class Pass:
         call_id = head["id"]
         name, config, rollback_config = _arguments(body, 3)
         if head["delay"]:
-            config["retries"]["delay"] = self._delay_function(call_id)
+            config["retries"]["delay"] = self._delay_function(call_id, "delay")
         callback = self._callback(call_id) if head["callback"] else None
         rollback = None
+        if head["rollbackDelay"]:
+            rollback_config["retries"]["delay"] = self._delay_function(call_id, "rollbackDelay")
         if head["rollback"]:
             has_config = rollback_config is not None
             rollback = RollbackOptions(self._rollback_handler(call_id), rollback_config, has_config)
@@ -264,11 +266,13 @@ class Pass:
 
         return callback
 
-    def _delay_function(self, call_id: int) -> Callable[[DelayInput], Coroutine[Any, Any, object]]:
+    def _delay_function(
+        self, call_id: int, of: Literal["delay", "rollbackDelay"]
+    ) -> Callable[[DelayInput], Coroutine[Any, Any, object]]:
         async def delay(given: DelayInput) -> object:
             n = next(self._numbers)
             error = wire_error(given.error)
-            head = CallDelay(t="delay", id=call_id, n=n, ctx=given.context.to_json(), error=error)
+            head = CallDelay(t="delay", of=of, id=call_id, n=n, ctx=given.context.to_json(), error=error)
             _, body = await self._ask(n, head)
             return decode(body)
 

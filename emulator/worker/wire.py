@@ -63,9 +63,10 @@ class CallCallback(TypedDict):
 
 
 class CallDelay(TypedDict):
-    """Ask the delay function of step call `id`."""
+    """Ask a delay function of step call `id`: of its config, or of its rollback's."""
 
     t: Literal["delay"]
+    of: Literal["delay", "rollbackDelay"]
     id: int
     n: int
     ctx: Mapping[str, object]
@@ -153,6 +154,7 @@ class StepDo(TypedDict):
     callback: bool
     delay: bool
     rollback: bool
+    rollbackDelay: bool
 
 
 class StepWait(TypedDict):
