@@ -144,7 +144,8 @@ class Binding:
     async def subscribe(self, instance_id: str, options: object = None) -> Subscription:
         key = self._key(instance_id)
         cursor, types = subscription_options(options)
-        return Subscription(self._core.store, self._core.changes, key, instance_id, cursor, types)
+        core = self._core
+        return Subscription(core.store, core.changes, core.commits.durable, key, instance_id, cursor, types)
 
 
 def _js(value: object) -> str:

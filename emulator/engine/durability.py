@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from bindings.errors import WorkflowInternalError
 from emulator.clock import monotonic_ns
 from emulator.storage.store import Store
 
@@ -29,8 +30,13 @@ class Commits:
         self._turn: _Turn | None = None
         self._handle: asyncio.Handle | None = None
         self._gave_way_at = 0
+        self._failed: Callable[[BaseException], None] | None = None
         self.failure: BaseException | None = None
         store.on_first_write(self._schedule)
+
+    def on_failure(self, callback: Callable[[BaseException], None]) -> None:
+        """Calls back once, when a commit has failed: nothing can be made durable from then on."""
+        self._failed = callback
 
     def _schedule(self) -> None:
         """The first write of a turn: its commit comes after everything else that is ready now."""
@@ -40,16 +46,33 @@ class Commits:
         self._handle = None
         turn, self._turn = self._turn, None
         try:
-            self._store.commit()
-        except Exception as error:
-            self.failure = error
-            if turn is not None and not turn.done():
-                turn.set_exception(error)
-                turn.exception()  # seen here, whether or not anybody awaits it
-            raise
+            self._commit()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the disk does not hold what it should
+            self._fail(error, turn)
+            return
         if turn is not None and not turn.done():
             turn.set_result(None)
         self._published()
+
+    def _commit(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self._store.commit()
+
+    def _fail(self, error: BaseException, turn: _Turn | None) -> None:
+        is_first, self.failure = self.failure is None, self.failure or error
+        if is_first and self._failed is not None:
+            self._failed(error)
+        self._store.rollback()
+        if turn is not None and not turn.done():
+            turn.set_exception(self._refusal())
+            turn.exception()  # seen here, whether or not anybody awaits it
+
+    def _refusal(self) -> WorkflowInternalError:
+        return WorkflowInternalError(
+            f"The database cannot be written ({self.failure}). The emulator has stopped; what was committed "
+            "goes on at the next start."
+        )
 
     def discard(self) -> None:
         """Loses what is not committed, as a killed process does (for crashes in tests)."""
@@ -68,11 +91,16 @@ class Commits:
         self._flush()
 
     async def durable(self) -> None:
-        """Returns when everything written so far survives the death of the process."""
+        """Returns when everything written so far survives the death of the process.
+
+        Raises `WorkflowInternalError` when that cannot be.
+        """
         if not self._store.dirty:
             return
         if self._busy() <= 1:
             self.now()
+            if self.failure is not None:
+                raise self._refusal()
             await self._give_way()
             return
         if self._turn is None:

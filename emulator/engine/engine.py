@@ -58,6 +58,7 @@ class Engine:
         self.creation = Creation(self._core, self._passes)
         self.schedules = Schedules(self._core, self._by_key, self.creation)
         self._started = False
+        self._core.commits.on_failure(self._stop_for_good)
 
     # -- Workflows
     def define(self, definition: WorkflowDefinition, runner: Runner | None, version: Version | None) -> None:
@@ -132,11 +133,24 @@ class Engine:
 
     def crash(self) -> None:
         """For tests: stops like a killed process. What was not committed is lost."""
+        self._halt()
+        self._core.commits.discard()
+
+    def _halt(self) -> None:
         self.schedules.stop()
         self._passes.outcomes.retention.stop()
         self._passes.stop()
         self._core.callbacks.stop()
-        self._core.commits.discard()
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why the engine has stopped by itself: the database could not be written."""
+        return self._core.commits.failure
+
+    def _stop_for_good(self, error: BaseException) -> None:
+        """What cannot be recorded must not happen: no callback runs any more."""
+        _log.critical("The database cannot be written (%s): the engine has stopped.", error)
+        self._halt()
 
     @property
     def introspection(self) -> Introspection:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
 from bindings.errors import EngineError
@@ -65,10 +65,18 @@ class Subscription:
     """What `subscribe()` gives: first what has happened, then what happens (area subscribe)."""
 
     def __init__(
-        self, store: Store, changes: Changes, key: int, instance_id: str, cursor: int, types: frozenset[str] | None
+        self,
+        store: Store,
+        changes: Changes,
+        durable: Callable[[], Awaitable[None]],
+        key: int,
+        instance_id: str,
+        cursor: int,
+        types: frozenset[str] | None,
     ) -> None:
         self._store = store
         self._changes = changes
+        self._durable = durable
         self._key = key
         self._instance_id = instance_id
         self._cursor = cursor
@@ -79,6 +87,8 @@ class Subscription:
 
     async def next(self) -> Mapping[str, object] | None:
         while not self._ended:
+            if not self._rows:
+                await self._read()
             row = self._take()
             if row is None:
                 if not await self._more():
@@ -89,9 +99,14 @@ class Subscription:
                 return public_event(self._store, self._key, self._instance_id, row)
         return None
 
+    async def _read(self) -> None:
+        """What was seen must not be taken back by a crash: it is shown when it is durable."""
+        rows = self._store.history(self._key, self._cursor)
+        if rows and self._store.dirty:
+            await self._durable()
+        self._rows = rows
+
     def _take(self) -> HistoryRow | None:
-        if not self._rows:
-            self._rows = self._store.history(self._key, self._cursor)
         if not self._rows:
             return None
         row = self._rows.pop(0)

@@ -99,8 +99,8 @@ class Run:
         current_step.set(StepFrame(instance.workflow.name, instance.id, instance.key))
         try:
             output = await runner(self.event, steps)
-        except (RunAborted, asyncio.CancelledError) as error:
-            await self._raised(error)  # raised by user code itself
+        except asyncio.CancelledError as error:
+            await self._cancelled(error)
         except HostCrashed as error:
             if self._goes_on():
                 self.owner.crashed(self, error)
@@ -139,6 +139,15 @@ class Run:
     async def _raised(self, error: BaseException) -> None:
         if self._goes_on():
             await self.owner.raised(self, error_info(error))
+
+    async def _cancelled(self, error: asyncio.CancelledError) -> None:
+        """Raised by user code itself it is an error like others; but the end of the loop is none."""
+        task = asyncio.current_task()
+        if task is None or not task.cancelling():
+            await self._raised(error)
+        elif self._goes_on():
+            _log.warning("the run of %s was cancelled from outside; it goes on at the next start", self.instance.id)
+            self.detach()
 
     def detach(self) -> None:
         """Takes the instance from this pass; its code is cancelled where it stands."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import apsw
+
 from emulator.storage.codes import (
     CODE_OF_TYPES,
     KIND_CODES,
@@ -13,7 +15,7 @@ from emulator.storage.codes import (
     STATUS_OF_CODE,
     TRIGGER_CODES,
 )
-from emulator.storage.connection import Synchronous, open_reader, open_writer
+from emulator.storage.connection import StorageError, Synchronous, open_reader, open_writer
 from emulator.storage.reader import SqliteReader
 from emulator.storage.records import (
     BufferedEvent,
@@ -25,6 +27,7 @@ from emulator.storage.records import (
     VersionRow,
 )
 from emulator.storage.sealing import seal
+from emulator.storage.store import Conflict
 
 #: Rank of a queued instance that has run before; new ones have rank 0, so they come after.
 _EVERYTHING = 0
@@ -41,6 +44,7 @@ class SqliteStore(SqliteReader):
         self._dirty = False
         self._first_write: Callable[[], None] | None = None
         self._config_keys: dict[str, int] = {}
+        self._broken: apsw.Error | None = None
 
     def reader(self) -> SqliteReader:
         """A connection of its own; for a database in memory, which only one connection can see, this one."""
@@ -59,13 +63,32 @@ class SqliteStore(SqliteReader):
     def _write(self, name: str, params: Sequence[Any]) -> None:
         if not self._dirty:
             self._begin()
-        self._cursor.execute(self._sql[name], params)
+        try:
+            self._cursor.execute(self._sql[name], params)
+        except apsw.Error as error:
+            self._note_broken(error)
+            raise
 
     def _write_returning(self, name: str, params: Sequence[Any]) -> Any:
         if not self._dirty:
             self._begin()
-        row = self._cursor.execute(self._sql[name], params).fetchone()
+        try:
+            row = self._cursor.execute(self._sql[name], params).fetchone()
+        except apsw.Error as error:
+            self._note_broken(error)
+            raise
         return row[0] if row else None
+
+    def _note_broken(self, error: apsw.Error) -> None:
+        """A turn of which a part could not be written is not committed; a broken constraint writes nothing."""
+        if not isinstance(error, apsw.ConstraintError):
+            self._broken = error
+
+    def _write_step(self, name: str, params: Sequence[Any], seq: int) -> None:
+        """A change of a step that is only allowed in certain states (rows V5, W5 of the seeds)."""
+        self._write(name, params)
+        if self._db.changes() != 1:
+            raise Conflict(f"step {seq} is not in a state for {name}")
 
     def _begin(self) -> None:
         self._cursor.execute("BEGIN IMMEDIATE")
@@ -75,14 +98,18 @@ class SqliteStore(SqliteReader):
 
     def commit(self) -> None:
         if self._dirty:
+            if self._broken is not None:
+                raise StorageError(f"a write has failed before: {self._broken}") from self._broken
             self._cursor.execute("COMMIT")
             self._dirty = False
 
     def rollback(self) -> None:
+        self._broken = None
+        self._config_keys.clear()
         if self._dirty:
-            self._cursor.execute("ROLLBACK")
             self._dirty = False
-            self._config_keys.clear()
+            if self._db.in_transaction:  # SQLite itself ends it when the disk is full
+                self._cursor.execute("ROLLBACK")
 
     def close(self) -> None:
         self.commit()
@@ -264,19 +291,20 @@ class SqliteStore(SqliteReader):
         return key
 
     def start_attempt(self, key: int, seq: int, attempt: int) -> None:
-        self._write("start_attempt", (attempt, key, seq))
+        self._write_step("start_attempt", (attempt, key, seq), seq)
 
     def retry_step(self, key: int, seq: int, due_at: int) -> None:
-        self._write("retry_step", (due_at, key, seq))
+        self._write_step("retry_step", (due_at, key, seq), seq)
 
     def complete_step(self, key: int, step: StepRow) -> None:
         output, sealed = step.output, None
         if step.sensitive and step.output is not None:
             output, sealed = None, seal(step.output.encode())
-        self._write("complete_step", (step.ended_at, output, sealed, step.stream, key, step.seq))
+        params = (step.ended_at, output, sealed, step.stream, key, step.seq)
+        self._write_step("complete_step", params, step.seq)
 
     def fail_step(self, key: int, seq: int, at: int, error: str) -> None:
-        self._write("fail_step", (at, error, key, seq))
+        self._write_step("fail_step", (at, error, key, seq), seq)
 
     def move_step(self, key: int, seq: int, due_at: int) -> None:
         self._write("move_step", (due_at, key, seq))

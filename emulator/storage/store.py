@@ -28,6 +28,10 @@ from emulator.storage.records import (
 from emulator.storage.view_store import ViewReader
 
 
+class Conflict(AssertionError):
+    """A bug of the engine: a step is not in a state from which the change leads on. Nothing was written."""
+
+
 class StoreReader(ViewReader, Protocol):
     """Reads for the REST API, the dashboard and tests; safe in a thread of its own."""
 
@@ -236,15 +240,24 @@ class Store(StoreReader, Protocol):
     # -- steps
     def insert_step(self, key: int, step: StepRow) -> None: ...
 
-    def start_attempt(self, key: int, seq: int, attempt: int) -> None: ...
-
-    def retry_step(self, key: int, seq: int, due_at: int) -> None: ...
-
-    def complete_step(self, key: int, step: StepRow) -> None:
-        """Stores `ended_at`, `output` and `stream` of the record; unreadable when it is sensitive."""
+    def start_attempt(self, key: int, seq: int, attempt: int) -> None:
+        """Raises `Conflict` unless it is the next attempt of a step that is retried or was cut off."""
         ...
 
-    def fail_step(self, key: int, seq: int, at: int, error: str) -> None: ...
+    def retry_step(self, key: int, seq: int, due_at: int) -> None:
+        """Raises `Conflict` unless an attempt is in flight."""
+        ...
+
+    def complete_step(self, key: int, step: StepRow) -> None:
+        """Stores `ended_at`, `output` and `stream` of the record; unreadable when it is sensitive.
+
+        Raises `Conflict` unless an attempt is in flight, or the sleep or wait is pending.
+        """
+        ...
+
+    def fail_step(self, key: int, seq: int, at: int, error: str) -> None:
+        """Raises `Conflict` like `complete_step`."""
+        ...
 
     def move_step(self, key: int, seq: int, due_at: int) -> None: ...
 

@@ -227,16 +227,20 @@ INSERT INTO step (instance, seq, kind, name, count, parent, state, attempts, sta
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: start_attempt
-UPDATE step SET state = 0, attempts = ?, due_at = NULL WHERE instance = ? AND seq = ?;
+-- From a retry that is due, or from an attempt that a crash cut off; always the next number.
+UPDATE step SET state = 0, attempts = ?1, due_at = NULL
+WHERE instance = ?2 AND seq = ?3 AND state IN (0, 1) AND attempts = ?1 - 1;
 
 -- name: retry_step
-UPDATE step SET state = 1, due_at = ? WHERE instance = ? AND seq = ?;
+UPDATE step SET state = 1, due_at = ? WHERE instance = ? AND seq = ? AND state = 0;
 
 -- name: complete_step
-UPDATE step SET state = 3, ended_at = ?, due_at = NULL, output = ?, sealed = ?, stream = ? WHERE instance = ? AND seq = ?;
+-- Of an attempt in flight, or of a sleep or wait.
+UPDATE step SET state = 3, ended_at = ?, due_at = NULL, output = ?, sealed = ?, stream = ?
+WHERE instance = ? AND seq = ? AND state IN (0, 2);
 
 -- name: fail_step
-UPDATE step SET state = 4, ended_at = ?, due_at = NULL, error = ? WHERE instance = ? AND seq = ?;
+UPDATE step SET state = 4, ended_at = ?, due_at = NULL, error = ? WHERE instance = ? AND seq = ? AND state IN (0, 2);
 
 -- name: move_step
 -- A new deadline: skipped, or moved by a pause.
