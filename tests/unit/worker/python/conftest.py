@@ -32,7 +32,8 @@ def zone() -> Iterator[None]:
     os.environ.pop("TZ", None)
     if before is not None:
         os.environ["TZ"] = before
-    time.tzset()
+    if hasattr(time, "tzset"):
+        time.tzset()
 
 
 class ProjectFolder:

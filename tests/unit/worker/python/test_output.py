@@ -103,7 +103,11 @@ def test_a_debugger_in_user_code_talks_to_the_terminal(
 
 def plain_breakpoint(function: Any) -> None:
     """Calls with Python's own breakpoint(): pytest puts one of its own in its place."""
-    hook, sys.breakpointhook = sys.breakpointhook, lambda: pdb.Pdb(nosigint=True).set_trace(sys._getframe(1))
+
+    def stop() -> None:
+        pdb.Pdb(nosigint=True).set_trace(sys._getframe(1))
+
+    hook, sys.breakpointhook = sys.breakpointhook, stop
     try:
         function()
     finally:
