@@ -227,13 +227,21 @@ class Passes:
         for key, _, _ in due:
             if share.over:
                 break
-            self.wake(key)
+            self._wake_or_leave(key)
             woken += 1
         if woken < len(due) or woken == WAKE_AT_ONCE:
             self._waking = True
             after_turns(1, self._wake_more)
         else:
             self.alarm.by(self._core.store.next_wake())
+
+    def _wake_or_leave(self, key: int) -> None:
+        """One that cannot be woken does not keep the others asleep."""
+        try:
+            self.wake(key)
+        except Exception:
+            _log.exception("an instance (key %s) cannot be woken; it is left as it is", key)
+            self._core.store.set_wake(key, None)
 
     def _wake_more(self) -> None:
         self._waking = False

@@ -128,9 +128,11 @@ class Deadlines:
 
     def _fire_due(self) -> None:
         self._watch.look()
-        while (due := self.next_at()) is not None and due <= self._clock.now():
-            heapq.heappop(self._heap)[2].fire()
-        self._alarm.by(self.next_at())
+        try:
+            while (due := self.next_at()) is not None and due <= self._clock.now():
+                heapq.heappop(self._heap)[2].fire()
+        finally:
+            self._alarm.by(self.next_at())  # also for the others when one raises
 
     def stop(self) -> None:
         self._watch.end()

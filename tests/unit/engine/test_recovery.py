@@ -516,3 +516,17 @@ async def test_an_instance_of_a_workflow_that_is_no_longer_declared_disturbs_nob
 
     assert world.status() == "complete"
     assert world.engine.next_at() is None
+
+
+async def test_a_damaged_instance_does_not_keep_the_others_asleep(world, caplog) -> None:
+    async def flow(params, step):
+        await step.sleep("nap", "1 hour")
+
+    await world.start(flow)
+    for name in ("damaged", "sound"):
+        await world.create(name)
+    world.store._db.execute("UPDATE instance SET status = 77 WHERE id = 'damaged'")
+    await world.advance(HOUR)
+
+    assert world.status("sound") == "complete"
+    assert "cannot be woken" in caplog.text
