@@ -239,7 +239,7 @@ class Passes:
         """One that cannot be woken does not keep the others asleep."""
         try:
             self.wake(key)
-        except Exception:
+        except Exception:  # noqa: BLE001 - logged, and the instance is taken out
             _log.exception("an instance (key %s) cannot be woken; it is left as it is", key)
             self._core.store.set_wake(key, None)
 
