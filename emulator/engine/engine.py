@@ -10,15 +10,17 @@ from collections.abc import Callable
 
 from bindings.errors import EngineError
 from bindings.ports import Runner
+from bindings.values import Encoded
 from emulator.clock import Clock, Slice, SystemClock, VirtualClock, breathe, turns
 from emulator.engine.binding import Binding
-from emulator.engine.commands import Commands
+from emulator.engine.commands import Commands, not_found
 from emulator.engine.compat import Compat
 from emulator.engine.core import Core
 from emulator.engine.creation import Creation
 from emulator.engine.definitions import Version, WorkflowDefinition, WorkflowState
 from emulator.engine.introspection import Introspection
 from emulator.engine.passes import Passes
+from emulator.engine.replay import Finding, Replays
 from emulator.engine.schedules import Schedules
 from emulator.limits import Limits
 from emulator.storage.records import Trigger, VersionRow
@@ -54,6 +56,8 @@ class Engine:
         self._workflows: dict[str, WorkflowState] = {}
         self._by_key: dict[int, WorkflowState] = {}
         self._passes = Passes(self._core, self._by_key, replay_always=replay_always)
+        if replay_always:
+            self._core.introspection.replays = Replays(_warn_of)
         self.commands = Commands(self._core, self._passes)
         self.creation = Creation(self._core, self._passes)
         self.schedules = Schedules(self._core, self._by_key, self.creation)
@@ -156,6 +160,17 @@ class Engine:
     def introspection(self) -> Introspection:
         return self._core.introspection
 
+    async def follow_again(self, key: int) -> Encoded:
+        """For tests: what run() of a finished instance returns when it is followed once more on its records.
+
+        Raises what it raises, and `RunAborted` when it comes to a step that is not recorded.
+        """
+        instance = self._passes.load(key)
+        runner = None if instance is None else instance.workflow.runner
+        if instance is None or runner is None:
+            raise not_found()
+        return await asyncio.create_task(self._passes.follow_again(instance, runner))
+
     def look_again(self, key: int) -> None:
         """For tests: an event that the instance waits for may be there, by a change of its modifications."""
         self._passes.wake(key)
@@ -237,6 +252,11 @@ class Engine:
         else:
             raise EngineError(f"This clock cannot be moved: {type(clock).__name__}")
         self._passes.wake_due()
+
+
+def _warn_of(finding: Finding) -> None:
+    extra = {"action": "not_deterministic", "workflow": finding.workflow_name, "instance_id": finding.instance_id}
+    _log.warning("not deterministic: %s", finding, extra=extra)
 
 
 def _version_row(workflow: int, definition: WorkflowDefinition, version: Version, at: int) -> VersionRow:

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bindings.errors import ErrorInfo
 from bindings.values import Encoded
 from emulator.storage.records import StepKind
+
+if TYPE_CHECKING:
+    from emulator.engine.replay import Replays
 
 
 class Modifications(Protocol):
@@ -82,6 +85,8 @@ class Introspection:
     modifications: Callable[[str, str], Modifications | None] | None = None
     #: Called at each point; it may crash the engine, and the run ends there.
     at_point: Callable[[Reached], None] | None = field(default=None)
+    #: Compares the passes of each instance, where somebody wants to know.
+    replays: Replays | None = None
 
     def of(self, workflow_name: str, instance_id: str) -> Modifications | None:
         return None if self.modifications is None else self.modifications(workflow_name, instance_id)

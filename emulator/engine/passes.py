@@ -11,8 +11,9 @@ import logging
 from collections import OrderedDict
 from typing import Final
 
+from bindings.context import StepFrame, current_step
 from bindings.errors import ErrorInfo
-from bindings.ports import RunEvent, Schedule
+from bindings.ports import RunEvent, Runner, Schedule
 from bindings.values import Encoded
 from emulator.clock import Slice, after_turns, turns
 from emulator.engine.admission import AGAIN, NEW, Admission
@@ -141,6 +142,21 @@ class Passes:
         await run.follow(Steps(run, records, rollbacks))
         found = {one.row.seq for one in rollbacks.newest_first()}
         return run, rollbacks, [row for row in records if row.has_rollback and row.seq not in found]
+
+    async def follow_again(self, instance: Instance, runner: Runner) -> Encoded:
+        """Runs the code of a finished instance on its records, for a check; gives what it returns.
+
+        Raises what it raises, and `RunAborted` when it comes to a step that is not recorded.
+        """
+        run = Run(self._core, instance, self._event(instance), self)
+        rollbacks = Rollbacks(self._core, collecting=True)
+        steps = Steps(run, self._core.store.steps(instance.key), rollbacks)
+        current_step.set(StepFrame(instance.workflow.name, instance.id, instance.key))
+        replays = self._core.introspection.replays
+        output = await runner(run.event, steps if replays is None else replays.begins(instance, steps))
+        if replays is not None:
+            replays.ends(instance)
+        return output
 
     # -- queueing
     def leave_queue(self, instance: Instance) -> None:

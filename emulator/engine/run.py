@@ -98,7 +98,8 @@ class Run:
             return
         current_step.set(StepFrame(instance.workflow.name, instance.id, instance.key))
         try:
-            output = await runner(self.event, steps)
+            replays = self.core.introspection.replays
+            output = await runner(self.event, steps if replays is None else replays.begins(instance, steps))
         except asyncio.CancelledError as error:
             await self._cancelled(error)
         except HostCrashed as error:
@@ -113,6 +114,7 @@ class Run:
             await self._raised(error)
         else:
             if self._goes_on():
+                self._tell_end()
                 await self.owner.returned(self, output)
 
     async def follow(self, steps: Steps) -> None:
@@ -138,6 +140,7 @@ class Run:
 
     async def _raised(self, error: BaseException) -> None:
         if self._goes_on():
+            self._tell_end()
             await self.owner.raised(self, error_info(error))
 
     async def _cancelled(self, error: asyncio.CancelledError) -> None:
@@ -148,6 +151,11 @@ class Run:
         elif self._goes_on():
             _log.warning("the run of %s was cancelled from outside; it goes on at the next start", self.instance.id)
             self.detach()
+
+    def _tell_end(self) -> None:
+        replays = self.core.introspection.replays
+        if replays is not None:
+            replays.ends(self.instance)
 
     def detach(self) -> None:
         """Takes the instance from this pass; its code is cancelled where it stands."""
@@ -344,6 +352,8 @@ class Run:
             self._tell_waits()
             if not self.attached:
                 return
+        if self.core.introspection.replays is not None:
+            self.core.introspection.replays.rests(self.instance)
         self.owner.resting(self)
 
 

@@ -55,6 +55,9 @@ class Steps:
         self._attempts = Attempts(run)
         self._most_steps = run.instance.workflow.definition.steps_limit or run.core.limits.steps
 
+    def has_record(self, identity: tuple[StepKind, str, int]) -> bool:
+        return identity in self._records
+
     # -- do
     async def do(
         self,

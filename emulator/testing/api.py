@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.testing import introspection
+from emulator.testing import crashes, determinism, introspection
 from emulator.testing.blocking import blocking, unwrapped
 
 
@@ -20,6 +20,18 @@ def introspect_workflow(workflow: Any) -> Any:
     """See `introspection.introspect_workflow`; in a plain test it gives the introspector at once."""
     behind, loop = unwrapped(workflow)
     return blocking(introspection.introspect_workflow(behind), loop)
+
+
+def assert_deterministic(workflow: Any, params: Any = None, **options: Any) -> Any:
+    """See `determinism.assert_deterministic`."""
+    behind, loop = unwrapped(workflow)
+    return blocking(determinism.assert_deterministic(behind, params, **options), loop)
+
+
+def crash_everywhere(workflow: Any, params: Any = None, **options: Any) -> Any:
+    """See `crashes.crash_everywhere`."""
+    behind, loop = unwrapped(workflow)
+    return blocking(crashes.crash_everywhere(behind, params, **options), loop)
 
 
 introspectWorkflowInstance = introspect_workflow_instance

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import re
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bindings.entrypoints import ExecutionContext, WorkflowEntrypoint
@@ -66,6 +66,9 @@ class ClassCode:
         task = asyncio.ensure_future(awaitable)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+    def again(self) -> ClassCode:
+        return replace(self, _background=set())
 
     async def stop(self) -> None:
         for task in list(self._background):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from bindings.ports import WorkflowPort
 from emulator.assembly import compat_of, limits_of
@@ -14,6 +14,7 @@ from emulator.config import Settings
 from emulator.engine.compat import Compat
 from emulator.engine.engine import Engine
 from emulator.engine.introspection import Reached
+from emulator.engine.replay import Finding, Replays
 from emulator.limits import Limits
 from emulator.storage.records import InstanceRow, Page, PageFilter
 from emulator.storage.sqlite import SqliteStore
@@ -60,6 +61,11 @@ class Emulation:
         self.settings: Settings | None = None
         self.codes: list[Code] = []
         self._to_load: list[Code] = []
+        self._replays: Replays | None = None
+        #: What replays could not repeat.
+        self.findings: list[Finding] = []
+        if options.replay_always:
+            self._replays = Replays(self.findings.append, keep=True)
         self._at_point: Callable[[Reached], None] | None = None
         self._engine: Engine | None = None
         self._store: SqliteStore | None = None
@@ -140,6 +146,7 @@ class Emulation:
         )
         engine.introspection.modifications = self.registry.look_up
         engine.introspection.at_point = self._at_point
+        engine.introspection.replays = self._replays
         engine.observe(self._committed)
         self._engine = engine
         self._to_load = list(self.codes)
@@ -191,6 +198,15 @@ class Emulation:
             return None
         keys = {row.name: row.key for row in self._store.workflows()}
         return self._store.find(keys[workflow_name], instance_id) if workflow_name in keys else None
+
+    def beside(self, **options: Any) -> Emulation:
+        """Another engine in memory with the same Workflows, at the same time of day; `options` as of `Options`."""
+        changed = replace(self.options, database=IN_MEMORY, start_at=self.clock.now(), **options)
+        other = Emulation(changed)
+        other.settings = self.settings
+        for code in self.codes:
+            other.add(code.again())
+        return other
 
     # -- crashes
     def crash(self, reason: str = "engine.crash()") -> None:

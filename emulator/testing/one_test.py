@@ -13,8 +13,9 @@ import pytest
 from bindings.times import datetime_ms
 from emulator.testing.blocking import Blocking, BlockingLoop
 from emulator.testing.control import ClockControl, EngineControl
+from emulator.testing.determinism import findings_report
 from emulator.testing.emulation import IN_MEMORY, Emulation, Options
-from emulator.testing.errors import UnusedMocks
+from emulator.testing.errors import NotDeterministic, UnusedMocks
 from emulator.testing.explain import summary
 from emulator.testing.unused import unused_mocks
 from emulator.testing.workflows import Workflows
@@ -74,6 +75,8 @@ class OneTest:
         await self.emulation.close()
         if problems:
             raise UnusedMocks("\n".join(problems))
+        if passed and self.emulation.findings:
+            raise NotDeterministic(findings_report(self.emulation.findings))
 
     def end_plain(self, *, passed: bool) -> None:
         __tracebackhide__ = True

@@ -39,6 +39,8 @@ class Pace:
         Raises `StillRunning` when user code goes on for longer than the test's patience.
         """
         emulation = self._emulation
+        if emulation.crashed is not None:
+            return
         engine = await emulation.started()
         patience = _Patience(emulation)
         quiet = 0

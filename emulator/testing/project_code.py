@@ -73,6 +73,9 @@ class ProjectCode:
         self._closing.callback(folder.cleanup)
         return Path(folder.name)
 
+    def again(self) -> ProjectCode:
+        return ProjectCode(self.opened, self._variables)
+
     async def stop(self) -> None:
         if self.host is not None:
             host, self.host = self.host, None

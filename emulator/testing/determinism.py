@@ -1,0 +1,87 @@
+"""Checking that run() does the same each time: it is replayed at every wait, and once more when it has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from bindings.errors import error_info
+from bindings.values import Encoded
+from emulator.engine.replay import Finding
+from emulator.testing.emulation import Emulation
+from emulator.testing.errors import NotDeterministic
+from emulator.testing.script import INSTANCE_ID, Ending, Performance, Script
+from emulator.testing.workflow import TestedWorkflow
+from emulator.worker.impure import ImpureRead, ImpureReads
+
+
+async def assert_deterministic(
+    workflow: TestedWorkflow, params: Any = None, *, events: Any = None, mocks: Any = None
+) -> None:
+    """Runs an instance on an engine of its own and replays it. Raises `NotDeterministic` with all that differs.
+
+    `events` holds a payload for each type of event that the instance waits for (a list: one for each wait).
+    `mocks` makes changes to the instance, with the modifier of the introspection API. Time passes by itself.
+    """
+    __tracebackhide__ = True
+    script = Script(params, dict(events or {}), mocks)
+    emulation = workflow.emulation.beside(replay_always=True)
+    reads: list[ImpureRead] = []
+    try:
+        with ImpureReads(reads.append):
+            # After one difference, code that is not deterministic may never come to an end.
+            performance = Performance(emulation, workflow.name, script, lambda: bool(emulation.findings))
+            ending = await performance.run()
+            problems = [] if ending is None else await _followed_again(emulation, workflow.name, ending)
+    finally:
+        await emulation.close()
+    found = [*map(str, emulation.findings), *map(str, reads), *problems]
+    if found:
+        raise NotDeterministic(report(workflow.name, found))
+
+
+def report(workflow_name: str, found: list[str]) -> str:
+    lines = [f"run() of {workflow_name} does not do the same each time:", *(f"  {one}" for one in found)]
+    return "\n".join(lines)
+
+
+def findings_report(findings: list[Finding]) -> str:
+    """What the replays of a whole test could not repeat."""
+    names = dict.fromkeys(finding.workflow_name for finding in findings)
+    parts = [[str(one) for one in findings if one.workflow_name == name] for name in names]
+    return "\n".join(report(name, part) for name, part in zip(names, parts, strict=True))
+
+
+async def _followed_again(emulation: Emulation, workflow_name: str, ending: Ending) -> list[str]:
+    """What differs when run() is followed to its end on stored results."""
+    before = len(emulation.findings)
+    try:
+        output = await emulation.engine.follow_again(_key(emulation, workflow_name))
+    except asyncio.CancelledError:
+        if len(emulation.findings) > before:
+            return []
+        return ["run() was followed once more at its end, and came to a step that it had not come to before"]
+    except Exception as error:  # noqa: BLE001 - user code may raise anything
+        return _differs_in_error(ending, error)
+    return _differs_in_output(ending, output)
+
+
+def _differs_in_error(ending: Ending, error: Exception) -> list[str]:
+    info = error_info(error).folded()
+    if ending.error is not None and (ending.error.name, ending.error.message) == (info.name, info.message):
+        return []
+    if ending.error is not None and error_info(error).message in ending.error.message:
+        return []
+    return [f"run() ended {ending}, and in a replay it raised {info.name}: {info.message}"]
+
+
+def _differs_in_output(ending: Ending, output: Encoded) -> list[str]:
+    if ending.error is None and ending.output == output:
+        return []
+    return [f"run() ended {ending}, and in a replay it returned {output}"]
+
+
+def _key(emulation: Emulation, workflow_name: str) -> int:
+    key = emulation.find(workflow_name, INSTANCE_ID)
+    assert key is not None
+    return key
