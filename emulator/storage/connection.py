@@ -76,21 +76,37 @@ def open_writer(path: str, synchronous: Synchronous = "normal") -> apsw.Connecti
     """
     try:
         db = apsw.Connection(path)
+    except apsw.CantOpenError as error:
+        raise _unwritable(path, error) from None
+    try:
         _check_owner(db, path)
+        _check_age(db, path)
         for setting in WRITER:
             setting(db)
         db.pragma("synchronous", synchronous)
-        migrate(db, path)
-    except apsw.NotADBError:
-        raise StorageError(
-            f"{path} is not a SQLite database. Move it away, or name another folder with --persist-to."
-        ) from None
+        migrate(db)
+    except StorageError:
+        db.close()
+        raise
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        db.close()
+        raise _unreadable(path, error) from None
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
-        raise StorageError(
-            f"{path} cannot be opened for writing ({error}). Check the folder's permissions, or name another "
-            "one with --persist-to."
-        ) from None
+        db.close()
+        raise _unwritable(path, error) from None
     return db
+
+
+def _unreadable(path: str, error: apsw.Error) -> StorageError:
+    what = "is damaged" if isinstance(error, apsw.CorruptError) else "is not a SQLite database"
+    return StorageError(f"{path} {what}. Move it away, or name another folder with --persist-to.")
+
+
+def _unwritable(path: str, error: apsw.Error) -> StorageError:
+    return StorageError(
+        f"{path} cannot be opened for writing ({error}). Check the folder's permissions, or name another one with "
+        "--persist-to."
+    )
 
 
 def open_reader(path: str) -> apsw.Connection:
@@ -121,17 +137,19 @@ def migrations() -> list[tuple[int, str]]:
     return sorted(found)
 
 
-def migrate(db: apsw.Connection, path: str) -> None:
-    """Applies what is missing, each migration in one transaction with its version number."""
-    version = int(db.pragma("user_version"))
-    steps = migrations()
-    newest = steps[-1][0]
+def _check_age(db: apsw.Connection, path: str) -> None:
+    version, newest = int(db.pragma("user_version")), migrations()[-1][0]
     if version > newest:
         raise StorageError(
             f"{path} was written by a newer Stepwell (schema {version}; this one knows {newest}). Upgrade with "
             '"pip install -U stepwell", or name another folder with --persist-to.'
         )
-    for number, sql in steps:
+
+
+def migrate(db: apsw.Connection) -> None:
+    """Applies what is missing, each migration in one transaction with its version number."""
+    version = int(db.pragma("user_version"))
+    for number, sql in migrations():
         if number > version:
             with db:
                 db.execute(sql)

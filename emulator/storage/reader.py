@@ -170,7 +170,7 @@ class SqliteReader(ViewReads):
     # -- history, events, logs
     def history(self, key: int, after: int = 0, limit: int = 1_000) -> list[HistoryRow]:
         # An entry may be the second of a row whose id is the one before.
-        rows = self._all("read_history", (key, after, limit))
+        rows = self._all("read_history", (key, after, limit + 1))
         return [entry for row in rows for entry in _entries(row) if entry.event_id > after]
 
     def newest_history(self, key: int, limit: int) -> list[HistoryRow]:

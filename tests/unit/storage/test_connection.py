@@ -1,0 +1,184 @@
+"""Opening a database: whose it is, how old it is, and that nothing else is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from emulator.storage.connection import APPLICATION_ID, StorageError, folder_database, migrations, open_reader
+from emulator.storage.sqlite import SqliteStore
+
+NEWEST = migrations()[-1][0]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return Path(folder_database(tmp_path))
+
+
+def made_by(path: Path, *statements: str) -> bytes:
+    db = apsw.Connection(str(path))
+    for statement in statements:
+        db.execute(statement)
+    db.close()
+    return path.read_bytes()
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(StorageError) as refused:
+        SqliteStore(str(path))
+    return str(refused.value)
+
+
+def test_a_new_database_is_marked_as_ours_and_has_the_newest_schema(path: Path) -> None:
+    SqliteStore(str(path)).close()
+    db = apsw.Connection(str(path))
+
+    assert db.pragma("application_id") == APPLICATION_ID == int.from_bytes(b"Step", "big")
+    assert db.pragma("user_version") == NEWEST
+    assert db.pragma("journal_mode") == "wal"
+
+
+def test_what_was_committed_is_there_when_it_is_opened_again(path: Path) -> None:
+    store = SqliteStore(str(path))
+    store.put_setting("kept", "1")
+    store.commit()
+    store.put_setting("closed", "2")
+    store.close()
+    again = SqliteStore(str(path))
+
+    assert (again.setting("kept"), again.setting("closed")) == ("1", "2")
+
+
+def test_an_empty_file_becomes_a_database(path: Path) -> None:
+    path.touch()
+    SqliteStore(str(path)).close()
+
+    assert path.stat().st_size > 0
+
+
+def test_a_file_that_is_no_database_is_refused_and_untouched(path: Path) -> None:
+    path.write_text("a letter to a friend, which is longer than the header of a database would be" * 20)
+    before = path.read_bytes()
+
+    assert "is not a SQLite database" in refusal(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("application_id", [0, 12345])
+def test_a_database_of_another_program_is_refused_and_untouched(path: Path, application_id: int) -> None:
+    before = made_by(
+        path,
+        f"PRAGMA application_id = {application_id}",
+        "CREATE TABLE theirs (x)",
+        "INSERT INTO theirs VALUES (1)",
+    )
+    message = refusal(path)
+
+    assert "is a database of another program" in message
+    assert "--persist-to" in message
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_newer_schema_is_refused_with_the_way_out_and_untouched(path: Path) -> None:
+    SqliteStore(str(path)).close()
+    before = made_by(path, f"PRAGMA user_version = {NEWEST + 1}", "PRAGMA journal_mode = delete")
+    message = refusal(path)
+
+    assert f"schema {NEWEST + 1}; this one knows {NEWEST}" in message
+    assert "pip install -U stepwell" in message
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_damaged_database_is_refused(path: Path) -> None:
+    SqliteStore(str(path)).close()
+    damaged = bytearray(path.read_bytes())
+    damaged[100:4096] = b"\xff" * 3996
+    path.write_bytes(damaged)
+
+    assert "--persist-to" in refusal(path)
+
+
+def test_a_folder_in_its_place_is_refused(path: Path) -> None:
+    path.mkdir()
+
+    assert "cannot be opened for writing" in refusal(path)
+
+
+def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    assert "cannot be opened for writing" in refusal(tmp_path / "missing" / "stepwell.sqlite")
+
+
+def test_a_refused_database_is_left_closed(path: Path) -> None:
+    made_by(path, "CREATE TABLE theirs (x)")
+    refusal(path)
+    path.rename(path.with_name("moved.sqlite"))
+    SqliteStore(str(path)).close()
+
+
+def test_a_database_that_died_before_its_first_migration_is_finished(path: Path) -> None:
+    made_by(path, "PRAGMA journal_mode = wal")
+    SqliteStore(str(path)).close()
+
+    assert apsw.Connection(str(path)).pragma("user_version") == NEWEST
+
+
+@pytest.mark.parametrize(("synchronous", "level"), [("normal", 1), ("full", 2)])
+def test_synchronous_is_a_setting(path: Path, synchronous: str, level: int) -> None:
+    store = SqliteStore(str(path), synchronous)  # type: ignore[arg-type]
+
+    assert store._db.pragma("synchronous") == level
+
+
+def test_a_reader_sees_what_is_committed_and_nothing_more(path: Path) -> None:
+    store = SqliteStore(str(path))
+    key = store.put_workflow("id", "flow", "Flow", "worker", 1)
+    reader = store.reader()
+    assert reader.workflows() == []
+    store.commit()
+    assert [row.key for row in reader.workflows()] == [key]
+    store.put_workflow("id2", "other", "Flow", "worker", 1)
+
+    assert len(reader.workflows()) == 1
+
+
+def test_a_reader_cannot_write(path: Path) -> None:
+    SqliteStore(str(path)).close()
+
+    with pytest.raises(apsw.ReadOnlyError):
+        open_reader(str(path)).execute("DELETE FROM instance")
+
+
+def test_the_writer_sees_its_own_writes_before_the_commit(path: Path) -> None:
+    store = SqliteStore(str(path))
+    store.put_setting("mine", "1")
+
+    assert store.dirty
+    assert store.setting("mine") == "1"
+
+
+def test_rollback_forgets_what_was_not_committed(path: Path) -> None:
+    store = SqliteStore(str(path))
+    store.put_setting("a", "1")
+    store.commit()
+    store.put_setting("a", "2")
+    store.rollback()
+
+    assert store.setting("a") == "1"
+    assert not store.dirty
+
+
+def test_the_first_write_of_each_transaction_is_announced_once(path: Path) -> None:
+    store, announced = SqliteStore(str(path)), []
+    store.on_first_write(lambda: announced.append(1))
+    store.put_setting("a", "1")
+    store.put_setting("b", "1")
+    store.commit()
+    store.put_setting("c", "1")
+
+    assert announced == [1, 1]
