@@ -29,6 +29,10 @@ class Clock(Protocol):
         """Notices how long the loop stood still while this clock went on."""
         ...
 
+    def slice(self) -> Slice:
+        """A share of the loop for a long piece of work, beginning now."""
+        ...
+
 
 class LoopWatch:
     """Notices how long the running loop stood still: in a debugger, or while the machine was asleep.
@@ -104,6 +108,21 @@ class Slice:
         return monotonic_ns() > self._until
 
 
+class CountedSlice(Slice):
+    """A share that is over when it was looked at so often: however fast the machine, work goes the same way."""
+
+    LOOKS = 64
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = self.LOOKS
+
+    @property
+    def over(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+
 class SystemClock:
     """Real time, plus a skew that can be moved forward but never back."""
 
@@ -123,6 +142,9 @@ class SystemClock:
 
     def watch(self) -> LoopWatch:
         return LoopWatch(_machine_ms)
+
+    def slice(self) -> Slice:
+        return Slice()
 
     def call_at(self, at: int, callback: Callable[[], None]) -> Timer:
         timer = _RealTimer(self, at, callback)
@@ -193,6 +215,9 @@ class VirtualClock:
 
     def watch(self) -> LoopWatch:
         return LoopWatch(None)
+
+    def slice(self) -> Slice:
+        return CountedSlice()
 
     def call_at(self, at: int, callback: Callable[[], None]) -> Timer:
         timer = _VirtualTimer(callback)

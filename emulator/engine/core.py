@@ -48,7 +48,7 @@ class Core:
             clock=clock,
             limits=limits,
             compat=compat,
-            commits=Commits(store, lambda: slots.total, changes.publish),
+            commits=Commits(store, lambda: slots.total, changes.publish, clock.slice),
             changes=changes,
             callbacks=Callbacks(Deadlines(clock)),
             configs=StepConfigs(limits, compat),

@@ -10,26 +10,31 @@ import asyncio
 from collections.abc import Callable
 
 from bindings.errors import WorkflowInternalError
-from emulator.clock import monotonic_ns
+from emulator.clock import Slice
 from emulator.storage.store import Store
-
-#: A run that never suspends gives way to the loop this often, so that other work goes on.
-GIVE_WAY_NS = 2_000_000
 
 
 class Commits:
     """The one place that commits.
 
     `busy` tells how many runs are at work; `published` is called after each commit, for those who follow along.
+    A run that never suspends gives way to the loop when its `slice` of it is over, so that other work goes on.
     """
 
-    def __init__(self, store: Store, busy: Callable[[], int], published: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        busy: Callable[[], int],
+        published: Callable[[], None],
+        slice: Callable[[], Slice] = Slice,
+    ) -> None:
         self._store = store
         self._busy = busy
         self._published = published
         self._turn: _Turn | None = None
         self._handle: asyncio.Handle | None = None
-        self._gave_way_at = 0
+        self._next_slice = slice
+        self._slice: Slice | None = None
         self._failed: Callable[[BaseException], None] | None = None
         self.failure: BaseException | None = None
         store.on_first_write(self._schedule)
@@ -108,9 +113,8 @@ class Commits:
         await self._turn
 
     async def _give_way(self) -> None:
-        now = monotonic_ns()
-        if now - self._gave_way_at > GIVE_WAY_NS:
-            self._gave_way_at = now
+        if self._slice is None or self._slice.over:
+            self._slice = self._next_slice()
             await asyncio.sleep(0)
 
 

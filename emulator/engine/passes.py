@@ -15,7 +15,7 @@ from bindings.context import StepFrame, current_step
 from bindings.errors import ErrorInfo
 from bindings.ports import RunEvent, Runner, Schedule
 from bindings.values import Encoded
-from emulator.clock import Slice, after_turns, turns
+from emulator.clock import after_turns, turns
 from emulator.engine.admission import AGAIN, NEW, Admission
 from emulator.engine.core import Core
 from emulator.engine.definitions import WorkflowState
@@ -178,7 +178,7 @@ class Passes:
 
     def _start_all(self) -> None:
         """Starts new instances, oldest first; calls that come in meanwhile go between."""
-        share = Slice()
+        share = self._core.clock.slice()
         while self._about_to_start and not share.over:
             self._start_new(*self._about_to_start.pop(next(iter(self._about_to_start))))
         if self._about_to_start:
@@ -238,7 +238,7 @@ class Passes:
         if self._stopped:
             return
         due = self._core.store.due(self._core.clock.now(), WAKE_AT_ONCE)
-        share = Slice()
+        share = self._core.clock.slice()
         woken = 0
         for key, _, _ in due:
             if share.over:
@@ -354,12 +354,12 @@ class Passes:
         for workflow in self._workflows:
             store.queue_the_forgotten(workflow)
         self.admission = Admission(self._core.slots, self._core.limits, store.count_queued())
-        share = Slice()
+        share = self._core.clock.slice()
         for key, _, status in store.left_in_memory():
             self._take_over(key, status)
             if share.over:
                 await turns(1)
-                share = Slice()
+                share = self._core.clock.slice()
         self.alarm.by(store.next_wake())
         self._slot_freed(0)
 

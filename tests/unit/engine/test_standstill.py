@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from emulator.clock import LoopWatch, SystemClock, VirtualClock, turns
+from emulator.clock import CountedSlice, LoopWatch, SystemClock, VirtualClock, turns
 from emulator.engine.timers import Deadlines
 
 pytestmark = pytest.mark.anyio
@@ -120,3 +120,12 @@ async def test_the_end_of_the_engine_ends_the_watch(clock) -> None:
     deadlines.stop()
 
     assert not clock.loop_watch.is_on
+
+
+def test_a_share_of_the_loop_is_counted_under_a_clock_of_tests() -> None:
+    first, second = VirtualClock().slice(), VirtualClock().slice()
+
+    looks = [[share.over for _ in range(100)] for share in (first, second)]
+
+    assert looks[0] == looks[1]
+    assert looks[0].count(False) == CountedSlice.LOOKS
