@@ -27,9 +27,9 @@ def number_of(dump: Path) -> int:
     return int(dump.stem.split("-")[1])
 
 
-def build(path: Path, sql: str) -> None:
+def build(path: Path, dump: Path) -> None:
     db = apsw.Connection(str(path))
-    db.execute(sql)
+    db.execute(dump.read_text(encoding="utf-8"))
     db.close()
 
 
@@ -61,7 +61,7 @@ def test_there_is_a_database_of_every_schema() -> None:
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.stem)
 def test_an_old_database_migrates_to_what_a_new_one_is(dump: Path, tmp_path: Path) -> None:
-    build(tmp_path / "old.sqlite", dump.read_text())
+    build(tmp_path / "old.sqlite", dump)
     SqliteStore(str(tmp_path / "old.sqlite")).close()
     SqliteStore(str(tmp_path / "new.sqlite")).close()
 
@@ -70,7 +70,7 @@ def test_an_old_database_migrates_to_what_a_new_one_is(dump: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.stem)
 def test_a_dump_is_marked_as_ours_and_with_its_schema(dump: Path, tmp_path: Path) -> None:
-    build(tmp_path / "old.sqlite", dump.read_text())
+    build(tmp_path / "old.sqlite", dump)
     db = apsw.Connection(str(tmp_path / "old.sqlite"))
 
     assert db.pragma("application_id") == APPLICATION_ID
@@ -79,7 +79,7 @@ def test_a_dump_is_marked_as_ours_and_with_its_schema(dump: Path, tmp_path: Path
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.stem)
 def test_nothing_is_lost_by_opening_it(dump: Path, tmp_path: Path) -> None:
-    build(tmp_path / "old.sqlite", dump.read_text())
+    build(tmp_path / "old.sqlite", dump)
     before = counts(apsw.Connection(str(tmp_path / "old.sqlite")))
     store = SqliteStore(str(tmp_path / "old.sqlite"))
 
@@ -88,14 +88,13 @@ def test_nothing_is_lost_by_opening_it(dump: Path, tmp_path: Path) -> None:
 
 
 def counts(db: apsw.Connection) -> dict[str, int]:
-    return {
-        table: db.execute(f"SELECT count(*) FROM {table}").get for table in ("instance", "step", "history", "event")
-    }
+    tables = ("instance", "step", "history", "event")
+    return {table: db.execute(f"SELECT count(*) FROM {table}").get for table in tables}
 
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.stem)
 async def test_everything_in_it_goes_on(dump: Path, tmp_path: Path) -> None:
-    build(tmp_path / "old.sqlite", dump.read_text())
+    build(tmp_path / "old.sqlite", dump)
     store, clock = SqliteStore(str(tmp_path / "old.sqlite")), VirtualClock()
     engine = Engine(store, clock)
     run = writer_of_the_fixtures().run

@@ -1,6 +1,6 @@
 """What the hot statements cost: with 100,000 instances stored no more than with 1,000.
 
-The cost is what SQLite's machine executes, counted by its progress handler, so that a busy computer changes nothing.
+The cost is what SQLite's machine executes, counted by its progress handler: a busy computer changes nothing.
 """
 
 from __future__ import annotations
