@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -108,6 +109,7 @@ class _Session:
         engine.observe(follower.note)
         follower.start()
         self._on_signals()
+        reads = self._watch_reads()
         try:
             await emulator.start()
             self._folder.announce(emulator.url)
@@ -119,6 +121,16 @@ class _Session:
         finally:
             await emulator.stop(GRACE_MS)
             follower.stop()
+            reads.close()
+
+    def _watch_reads(self) -> contextlib.ExitStack:
+        """With `replay: always`, warns of code outside of steps that reads the clock, randomness or the network."""
+        stack = contextlib.ExitStack()
+        if self._settings.replay == "always":
+            from emulator.worker.impure import ImpureReads, warn_of
+
+            stack.enter_context(ImpureReads(warn_of))
+        return stack
 
     def _on_signals(self) -> None:
         loop = asyncio.get_running_loop()

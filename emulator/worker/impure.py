@@ -6,6 +6,7 @@ ends in one. It slows Python code down a few times, so it is on only for checks 
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import site
@@ -19,6 +20,8 @@ from typing import Any, Final
 
 from bindings.context import StepFrame, current_step
 from bindings.tracebacks import is_ours
+
+_log = logging.getLogger("stepwell.worker")
 
 _CLOCK: Final = "the clock"
 _RANDOMNESS: Final = "randomness"
@@ -71,6 +74,12 @@ class ImpureRead:
             f"{self.file}:{self.line}: run() reads {self.what} outside of a step ({self.function}): "
             "a replay gets another answer. Read it in a step, or take event.timestamp."
         )
+
+
+def warn_of(read: ImpureRead) -> None:
+    """Says it in the log of the run."""
+    extra = {"action": "not_deterministic", "workflow": read.workflow_name, "instance_id": read.instance_id}
+    _log.warning("not deterministic: %s", read, extra=extra)
 
 
 class ImpureReads:
