@@ -16,15 +16,14 @@ export class WorkflowStep {
     const { rollback, rollbackConfig } = rollbackOf(name, options);
     const [sent, delay] = withoutDelayFunction(config);
     const [sentRollback, rollbackDelay] = withoutDelayFunction(rollbackConfig);
-    const head = {
-      t: "do",
-      callback: typeof callback === "function",
-      delay: delay !== undefined,
-      rollback: rollback !== undefined,
-      rollbackDelay: rollbackDelay !== undefined,
-    };
+    const head = { t: "do" }; // flags are sent only when they are set: most steps have none but the first
+    if (typeof callback === "function") head.callback = true;
+    if (delay !== undefined) head.delay = true;
+    if (rollback !== undefined) head.rollback = true;
+    if (rollbackDelay !== undefined) head.rollbackDelay = true;
     const more = { parent: currentScope()?.call, callback, delay, rollback, rollbackDelay, kept: {} };
-    return this.#pass.call(head, [name, sent, sentRollback], more);
+    const args = sentRollback !== undefined ? [name, sent, sentRollback] : sent !== undefined ? [name, sent] : [name];
+    return this.#pass.call(head, args, more);
   }
 
   async sleep(name, duration) {

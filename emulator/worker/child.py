@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
-import sys
 from asyncio import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +14,13 @@ from typing import Final
 #: How long a process may take to end after it was asked to.
 _GRACE_S: Final = 3.0
 _LONGEST_LINE: Final = 16 * 1024 * 1024
-_PR_SET_PDEATHSIG: Final = 1
+# Runs beside the program in its process group. Its input is a pipe of ours: when that ends, because we closed it or
+# because we died, however that was, it ends the whole group. wrangler starts others, which would go on otherwise.
+_GUARDED: Final = """\
+exec 3<&0 </dev/null
+(read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 &
+exec "$@" 3<&-
+"""
 
 
 class Child:
@@ -40,18 +44,21 @@ class Child:
         env: Mapping[str, str] | None = None,
         pass_fds: Sequence[int] = (),
     ) -> Child:
-        """Starts a program. Raises `OSError` when there is none."""
+        """Starts a program. One that cannot be started ends at once, with the shell's words."""
         process = await asyncio.create_subprocess_exec(
+            "/bin/sh",
+            "-c",
+            _GUARDED,
+            "stepwell",
             *command,
             cwd=cwd,
             env={**os.environ, **(env or {})},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             limit=_LONGEST_LINE,
             pass_fds=tuple(pass_fds),
             start_new_session=True,
-            preexec_fn=_dies_with_parent(),
         )
         return Child(process, on_line)
 
@@ -61,6 +68,7 @@ class Child:
 
     async def _wait(self) -> int:
         code = await self._process.wait()
+        self.kill()  # whoever is left of the group
         # What it printed last says why it ended; a grandchild that holds the pipe must not keep us.
         await asyncio.wait(self._readers, timeout=0.5)
         return code
@@ -78,6 +86,8 @@ class Child:
             await asyncio.wait([self.exited], timeout=_GRACE_S)
         self.kill()
         await self.exited
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         for reader in self._readers:
             reader.cancel()
 
@@ -90,18 +100,6 @@ async def _read_lines(stream: asyncio.StreamReader, on_line: Callable[[str], Non
     while line := await stream.readline():
         if text := line.decode(errors="replace").rstrip("\r\n"):
             on_line(text)
-
-
-def _dies_with_parent() -> Callable[[], None] | None:
-    """On Linux, has the kernel end the child when the thread that started it ends, however that happens."""
-    if sys.platform != "linux":
-        return None
-    prctl = ctypes.CDLL(None).prctl  # looked up before the fork, where little is allowed
-
-    def set_signal() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-    return set_signal
 
 
 def _group_cpu_seconds(group: int) -> float | None:

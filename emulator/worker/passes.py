@@ -219,13 +219,13 @@ class Pass:
     async def _do(self, head: StepDo, body: str) -> Done | tuple[Done, str]:
         call_id = head["id"]
         name, config, rollback_config = _arguments(body, 3)
-        if head["delay"]:
+        if "delay" in head:
             config["retries"]["delay"] = self._delay_function(call_id, "delay")
-        callback = self._callback(call_id) if head["callback"] else None
+        callback = self._callback(call_id) if "callback" in head else None
         rollback = None
-        if head["rollbackDelay"]:
+        if "rollbackDelay" in head:
             rollback_config["retries"]["delay"] = self._delay_function(call_id, "rollbackDelay")
-        if head["rollback"]:
+        if "rollback" in head:
             has_config = rollback_config is not None
             rollback = RollbackOptions(self._rollback_handler(call_id), rollback_config, has_config)
         result = await self._port.do(name, config, callback, rollback)

@@ -151,10 +151,10 @@ class StepDo(TypedDict):
     t: Literal["do"]
     id: int
     parent: NotRequired[int]
-    callback: bool
-    delay: bool
-    rollback: bool
-    rollbackDelay: bool
+    callback: NotRequired[bool]
+    delay: NotRequired[bool]
+    rollback: NotRequired[bool]
+    rollbackDelay: NotRequired[bool]
 
 
 class StepWait(TypedDict):
