@@ -26,7 +26,8 @@ _Starter: TypeAlias = Callable[[Path, Path], list[tuple[Command, int]]]
 _PROFILES: Mapping[Wanted, str] = {"default": ".", "preserve": "preserve", "replace": "replace"}
 
 #: Our own server is started three times more: without documented limits, with all of them, and with a clock that
-#: is moved by weeks. There, finished instances go when their retention is over, as on Cloudflare, and by default after workerd's 30 days.
+#: is moved by weeks. There, finished instances go when their retention is over, as on Cloudflare, and by default
+#: after workerd's 30 days.
 _MORE_SERVERS: Mapping[Wanted, Mapping[str, str]] = {
     "lax": {"STEPWELL_LIMITS_PROFILE": "off"},
     "documented": {"STEPWELL_COMPAT_ENFORCE_DOCUMENTED_LIMITS": "on"},
