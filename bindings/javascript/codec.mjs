@@ -162,7 +162,7 @@ function numberTree(value) {
 /** Undefined for a value that is none of the leaves. */
 function leafTree(value) {
   if (value instanceof Date) return { $: "date", v: Number.isNaN(value.getTime()) ? null : value.getTime() };
-  if (value instanceof RegExp) return { $: "regexp", v: value.source, flags: value.flags };
+  if (value instanceof RegExp) return { $: "regexp", v: sourceOf(value), flags: value.flags };
   if (value instanceof Error) return { $: "error", v: { name: builtInName(value), message: String(value.message) } };
   if (ArrayBuffer.isView(value)) return bytesTree(viewName(value), value.buffer, value.byteOffset, value.byteLength);
   if (value instanceof ArrayBuffer) return bytesTree("ArrayBuffer", value, 0, value.byteLength);
@@ -170,6 +170,9 @@ function leafTree(value) {
   if (value instanceof String || value instanceof Boolean) return value.valueOf();
   return undefined;
 }
+
+// `source` escapes slashes, which only a literal needs.
+const sourceOf = (pattern) => pattern.source.replace(/\\([^])/g, (pair, c) => (c === "/" ? c : pair));
 
 /** Structured clone knows no other names of errors. */
 function builtInName(error) {

@@ -1,0 +1,58 @@
+// Run by test_codec.py: values that JSON cannot say, each with what encoding it gives and what comes back.
+import assert from "node:assert/strict";
+import { decode, encode, encodeArguments } from "../../bindings/javascript/codec.mjs";
+
+const cycle = { name: "loop" };
+cycle.self = cycle;
+const texts = {
+  undefined: [undefined, '{"$":"undefined"}'],
+  "undefined member": [{ a: undefined, b: 1 }, '{"a":{"$":"undefined"},"b":1}'],
+  hole: [[, 1], '[{"$":"undefined"},1]'],
+  "minus zero": [-0, '{"$":"number","v":"-0"}'],
+  NaN: [NaN, '{"$":"number","v":"NaN"}'],
+  "beyond safe integers": [2 ** 60, '{"$":"number","v":"1152921504606847000"}'],
+  bigint: [12n, '{"$":"bigint","v":"12"}'],
+  date: [new Date(5), '{"$":"date","v":5}'],
+  "invalid date": [new Date(NaN), '{"$":"date","v":null}'],
+  map: [new Map([["a", new Set([1])]]), '{"$":"map","v":[["a",{"$":"set","v":[1]}]]}'],
+  bytes: [new Uint8Array([1, 2]), '{"$":"bytes","t":"Uint8Array","v":"AQI="}'],
+  "part of a buffer": [new Uint8Array([1, 2, 3]).subarray(1, 2), '{"$":"bytes","t":"Uint8Array","v":"Ag=="}'],
+  floats: [new Float32Array([1]), '{"$":"bytes","t":"Float32Array","v":"AACAPw=="}'],
+  "node's own buffer": [Buffer.from([1]), '{"$":"bytes","t":"Uint8Array","v":"AQ=="}'],
+  view: [new DataView(new ArrayBuffer(1)), '{"$":"bytes","t":"DataView","v":"AA=="}'],
+  pattern: [/a+/gi, '{"$":"regexp","v":"a+","flags":"gi"}'],
+  error: [new RangeError("far"), '{"$":"error","v":{"name":"RangeError","message":"far"}}'],
+  "error with a name of its own": [Object.assign(new Error("m"), { name: "Mine" }), '{"$":"error","v":{"name":"Error","message":"m"}}'],
+  "dollar key": [{ $: "date", v: 1 }, '{"$":"object","v":[["$","date"],["v",1]]}'],
+  cycle: [cycle, '{"name":"loop","self":{"$":"ref","v":0}}'],
+  "without a prototype": [Object.assign(Object.create(null), { a: 1 }), '{"a":1}'],
+  "__proto__ as a key": [JSON.parse('{"__proto__":[1]}'), '{"__proto__":[1]}'],
+  boxed: [[new Number(1), new String("s"), new Boolean(true)], '[1,"s",true]'],
+};
+for (const [name, [value, text]] of Object.entries(texts)) {
+  assert.equal(encode(value), text, name);
+  assert.equal(encode(decode(text)), text, `${name}, back`);
+}
+
+class Point {}
+const deep = () => {
+  let value = [];
+  for (let i = 0; i < 200_000; i++) value = [value];
+  return value;
+};
+const refused = {
+  function: [() => 1, "NotSerialisable", "the function (anonymous) at $ cannot be stored"],
+  "function inside": [{ items: [1, { callback() {} }] }, "NotSerialisable", "the function callback at $.items[1].callback cannot be stored"],
+  stream: [{ s: new ReadableStream() }, "NotSerialisable", "a ReadableStream at $.s cannot be stored"],
+  deep: [deep(), "NotSerialisable", "a value nested too deeply at $ cannot be stored"],
+  symbol: [Symbol("s"), "DOMException", "Symbol(s) could not be cloned."],
+  instance: [[new Point()], "DOMException", 'Could not serialize object of type "Point". This type does not support serialization.'],
+};
+for (const [name, [value, kind, message]] of Object.entries(refused)) {
+  assert.throws(() => encode(value), (error) => error.constructor.name === kind && error.message === message, name);
+}
+
+assert.equal(encodeArguments({ timeout: () => 1 }), '{"timeout":{}}');
+const copy = { a: [1] };
+assert.notEqual(decode(encode(copy)).a, copy.a);
+process.stdout.write("ok");

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+
+from emulator.worker.console import Console, ConsoleLine, log_line
+
+
+def _read(*raw: str, instances: tuple[str, ...] = ("order-1",)) -> list[ConsoleLine]:
+    lines: list[ConsoleLine] = []
+    console = Console(instances, lambda text: text, lines.append)
+    for line in raw:
+        console.read(line)
+    return lines
+
+
+def _structured(level: str, message: str) -> str:
+    return json.dumps({"timestamp": 1, "level": level, "message": message})
+
+
+def test_structured_lines_keep_their_level_and_line_ends() -> None:
+    assert _read(_structured("warn", "two\nlines")) == [ConsoleLine(logging.WARNING, "two\nlines")]
+
+
+def test_a_plain_line_is_information() -> None:
+    assert _read("hello") == [ConsoleLine(logging.INFO, "hello")]
+
+
+def test_json_that_user_code_printed_is_a_plain_line() -> None:
+    assert _read('{"a": 1}') == [ConsoleLine(logging.INFO, '{"a": 1}')]
+
+
+def test_a_line_of_a_pass_names_its_instance() -> None:
+    assert _read("[order-1] started") == [ConsoleLine(logging.INFO, "started", "order-1")]
+
+
+def test_a_line_of_a_step_names_its_step_whatever_its_name() -> None:
+    assert _read("[order-1 charge the card-1] ok") == [
+        ConsoleLine(logging.INFO, "ok", "order-1", "charge the card-1")
+    ]
+
+
+def test_brackets_around_anything_else_are_text() -> None:
+    assert _read("[other] text") == [ConsoleLine(logging.INFO, "[other] text")]
+
+
+def test_the_last_lines_are_kept_for_the_report() -> None:
+    console = Console((), lambda text: text, lambda _: None)
+
+    for n in range(100):
+        console.read(f"line {n}")
+
+    assert console.last_lines.startswith("line 60\n")
+    assert console.last_lines.endswith("line 99")
+
+
+def test_the_log_shows_instance_and_step_and_has_them_as_fields(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "stepwell.worker"):
+        log_line(ConsoleLine(logging.INFO, "ok", "order-1", "charge-1"))
+
+    record = caplog.records[0]
+    assert record.getMessage() == "[order-1 charge-1] ok"
+    assert (record.instance_id, record.step) == ("order-1", "charge-1")  # type: ignore[attr-defined]

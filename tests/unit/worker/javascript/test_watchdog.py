@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from emulator.worker.host import HostCrashed
+from emulator.worker.watchdog import Watchdog
+
+pytestmark = pytest.mark.anyio
+
+PATIENCE_S = 0.02
+
+
+class Runtime:
+    """A runtime that answers or not, and is busy or not."""
+
+    def __init__(self, *, answers: bool, busy: bool | None) -> None:
+        self.answers = answers
+        self.busy = busy
+        self.used_s = 0.0
+        self.gone = False
+        self.asked = asyncio.Event()
+
+    async def ping(self) -> None:
+        self.asked.set()
+        if self.gone:
+            raise HostCrashed("gone")
+        if not self.answers:
+            await asyncio.get_running_loop().create_future()
+
+    def cpu_seconds(self) -> float | None:
+        if self.busy is None:
+            return None
+        self.used_s += PATIENCE_S if self.busy else 0
+        return self.used_s
+
+
+async def _watch(runtime: Runtime, reports: int) -> list[str]:
+    """What was reported until there were so many reports, or for a while."""
+    reasons: list[str] = []
+    enough = asyncio.Event()
+
+    def give_up(reason: str) -> None:
+        reasons.append(reason)
+        enough.set()
+
+    watchdog = Watchdog(runtime, runtime, PATIENCE_S, give_up)
+    watchdog.start()
+    waiting = asyncio.ensure_future(enough.wait())
+    await asyncio.wait([waiting], timeout=5 if reports else 5 * PATIENCE_S)
+    waiting.cancel()
+    watchdog.stop()
+    return reasons
+
+
+async def test_a_runtime_that_is_busy_and_deaf_is_in_an_endless_loop() -> None:
+    reasons = await _watch(Runtime(answers=False, busy=True), reports=1)
+
+    assert reasons == ["it did not answer for 0.02 s and used the CPU all the time: an endless loop"]
+
+
+async def test_a_runtime_that_a_debugger_has_stopped_is_left_alone() -> None:
+    assert await _watch(Runtime(answers=False, busy=False), reports=0) == []
+
+
+async def test_a_runtime_that_answers_is_left_alone_however_busy() -> None:
+    assert await _watch(Runtime(answers=True, busy=True), reports=0) == []
+
+
+async def test_where_the_system_does_not_tell_cpu_times_deafness_decides() -> None:
+    assert len(await _watch(Runtime(answers=False, busy=None), reports=1)) == 1
+
+
+async def test_a_runtime_that_is_gone_is_not_watched_any_more() -> None:
+    runtime = Runtime(answers=True, busy=True)
+    runtime.gone = True
+
+    assert await _watch(runtime, reports=0) == []
