@@ -12,11 +12,14 @@ from emulator.storage.view_records import InstanceBrief
 
 @dataclass(frozen=True, slots=True)
 class Waking:
+    """An instance that wakes, or a schedule (`cron`) that makes one; `look` is then None."""
+
     id: str
     workflow: str
     url: str
-    look: Look
+    look: Look | None
     wake_at: int
+    cron: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,6 @@ class ClockView:
     skew_ms: int
     can_move: bool
     next_at: int | None
-    next_schedules: tuple[tuple[str, str, int], ...]
     waking: tuple[Waking, ...]
     leaps: tuple[Leap, ...]
 
@@ -55,7 +57,7 @@ def clock_view(
 ) -> ClockView:
     """`wakes` says how many instances wake within each of `LEAPS`; `schedules` are (Workflow, cron, next)."""
     urls = Urls()
-    waking = tuple(
+    waking = [
         Waking(
             one.id,
             names.get(one.workflow, "?"),
@@ -64,14 +66,14 @@ def clock_view(
             one.wake_at or now,
         )
         for one in upcoming
-    )
-    times = [one.wake_at for one in waking] + [at for _, _, at in schedules]
+    ]
+    waking += [Waking("", name, urls.workflow(name), None, at, cron) for name, cron, at in schedules]
+    waking.sort(key=lambda one: one.wake_at)
     return ClockView(
         now=now,
         skew_ms=skew_ms,
         can_move=can_move,
-        next_at=min(times, default=None),
-        next_schedules=tuple(sorted(schedules, key=lambda one: one[2])),
-        waking=waking,
+        next_at=waking[0].wake_at if waking else None,
+        waking=tuple(waking),
         leaps=tuple(Leap(word, word, wakes.get(ms, 0)) for word, ms in LEAPS),
     )

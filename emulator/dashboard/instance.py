@@ -68,6 +68,7 @@ class InstanceInputs:
     read: ReadSource = no_source
     before_restart: bool = False
     read_only: bool = False
+    base_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,7 @@ def build_instance(
             row,
             open_steps,
             payloads=given.payloads,
+            address=(given.base_url, name),
             reason=given.values.reason,
             queue_place=given.queue_place,
             defined=given.workflow.defined,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from emulator.dashboard.attempts import AttemptView
+from emulator.dashboard.clipboard import Snippet, event_snippets
 from emulator.dashboard.statuses import STATUS_LOOKS, Look
 from emulator.dashboard.steps import StepView
 from emulator.dashboard.text import plural
@@ -30,6 +31,7 @@ class NowItem:
     event_type: str = ""
     payload: str = ""
     payload_is_last: bool = False
+    snippets: tuple[Snippet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +58,15 @@ def now_view(
     open_steps: Sequence[StepView],
     *,
     payloads: Mapping[str, str],
+    address: tuple[str, str] = ("", ""),
     reason: str | None = None,
     queue_place: int | None = None,
     defined: bool = True,
     blocked: tuple[str, ...] | None = None,
 ) -> NowView:
-    """`payloads` are the last payloads of the awaited types, encoded."""
-    items = [_item(step, payloads) for step in open_steps[:_SHOWN]] if row.ended_at is None else []
+    """`payloads` are the last payloads of the awaited types, encoded; `address` is the server's URL and the Workflow."""
+    sending = _Sending(*address, row.id, payloads)
+    items = [_item(step, sending) for step in open_steps[:_SHOWN]] if row.ended_at is None else []
     return NowView(
         look=STATUS_LOOKS[row.status],
         sentence=_sentence(row, items, defined=defined),
@@ -109,11 +113,25 @@ def _sentence(row: InstanceRow, items: Sequence[NowItem], *, defined: bool) -> s
     }[kinds.pop()]
 
 
-def _item(step: StepView, payloads: Mapping[str, str]) -> NowItem:
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """Where events go, and what was sent before."""
+
+    base: str
+    workflow: str
+    instance_id: str
+    payloads: Mapping[str, str]
+
+    def snippets(self, event_type: str) -> tuple[Snippet, ...]:
+        payload = self.payloads.get(event_type, "{}")
+        return event_snippets(self.base, self.workflow, self.instance_id, event_type, payload) if self.base else ()
+
+
+def _item(step: StepView, sending: _Sending) -> NowItem:
     if step.kind is StepKind.SLEEP:
         return NowItem("sleeping", step, step.due_at, step.started_at)
     if step.kind is StepKind.WAIT_FOR_EVENT:
-        last = payloads.get(step.waits_for)
+        last = sending.payloads.get(step.waits_for)
         return NowItem(
             "waiting",
             step,
@@ -122,6 +140,7 @@ def _item(step: StepView, payloads: Mapping[str, str]) -> NowItem:
             event_type=step.waits_for,
             payload=_laid_out(last) if last is not None else "{}",
             payload_is_last=last is not None,
+            snippets=sending.snippets(step.waits_for),
         )
     last_try = step.tries.attempts[-1] if step.tries.attempts else None
     if step.state is StepState.RETRYING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any, Final, TypeVar
 
 from emulator.storage.records import (
@@ -46,7 +46,17 @@ class SavedRun:
 
 
 def save(run: SavedRun) -> str:
-    return json.dumps({"format": FORMAT, "version": VERSION, **asdict(run)}, ensure_ascii=False, indent=1)
+    parts = {field.name: _plain(getattr(run, field.name)) for field in fields(run)}
+    return json.dumps({"format": FORMAT, "version": VERSION, **parts}, ensure_ascii=False, indent=1)
+
+
+def _plain(value: Any) -> Any:
+    """A record by the names of its fields, a row of records as a list of such."""
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 def load(text: str | bytes) -> SavedRun:
@@ -77,6 +87,6 @@ def load(text: str | bytes) -> SavedRun:
 
 
 def _read(record: type[T], data: dict[str, Any], **kinds: Any) -> T:
-    names = {field.name for field in fields(record)}  # type: ignore[arg-type]
+    names = set(getattr(record, "_fields", ())) or {field.name for field in fields(record)}  # type: ignore[arg-type]
     given = {name: kinds[name](value) if name in kinds else value for name, value in data.items() if name in names}
     return record(**given)

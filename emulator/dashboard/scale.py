@@ -103,7 +103,7 @@ class Scale:
             offset += step
 
 
-def _apart(marks: Sequence[Tick], least: float = 9.0) -> Iterable[Tick]:
+def _apart(marks: Sequence[Tick], least: float = 11.0) -> Iterable[Tick]:
     last = -100.0
     for mark in marks:
         if mark.at - last >= least and mark.at < 96:

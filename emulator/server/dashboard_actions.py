@@ -1,4 +1,4 @@
-"""What buttons do: each handler reads a form, calls one command of the engine, and says in words what came of it."""
+"""What buttons do: each handler reads a form, calls one command of the engine, and says what came of it."""
 
 from __future__ import annotations
 

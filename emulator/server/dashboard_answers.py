@@ -32,7 +32,8 @@ POLICY: Final = "; ".join(
 HEADERS: Final = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    # With "no-referrer" a form of ours would come with the origin "null", and be refused.
+    "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
 _TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}

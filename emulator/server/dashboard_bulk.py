@@ -132,7 +132,7 @@ class Bulk:
             "lines": lines,
             "applies": applies,
             "total": counts.total(),
-            "keys": chosen.keys,
+            "chosen": chosen.keys,
             "fields": chosen.fields,
         }
         return page(request, "bulk_plan.html", self._reads.frame(request, f"{word} many", section="list"), context)

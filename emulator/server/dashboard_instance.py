@@ -89,6 +89,7 @@ class InstancePages:
             read=self._sources.read,
             blocked=self._reads.live.watch.blocked,
             before_restart=self.was_restarted(row.key),
+            base_url=self._reads.parts.url,
         )
         return self._with_tab(given, row.key)
 

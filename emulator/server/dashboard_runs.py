@@ -129,9 +129,9 @@ class RunPages:
         )
 
     async def open_file(self, request: Request) -> Response:
-        form = await request.form()
-        given = form.get("file")
-        text = await given.read() if isinstance(given, UploadFile) else str(given or "")
+        async with request.form() as form:
+            given = form.get("file")
+            text = await given.read() if isinstance(given, UploadFile) else str(given or "")
         return await run_in_threadpool(self._opened, request, text)
 
     def _opened(self, request: Request, text: str | bytes) -> Response:

@@ -57,9 +57,29 @@ async function draw() {
   document.dispatchEvent(new CustomEvent("redrawn"));
 }
 
+/** Links to the same page with something else chosen (a tab, a step) change it in place. */
+function followInPlace(event) {
+  const link = event.target.closest?.("#main a[href]");
+  // A page of the list replaces all of its rows: that is a new page.
+  if (!link || document.getElementById("rows") || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  const target = new URL(link.href);
+  if (target.origin !== location.origin || target.pathname !== location.pathname || link.hasAttribute("download")) return;
+  event.preventDefault();
+  history.pushState(null, "", target.pathname + target.search);
+  const focused = link.id || link.getAttribute("href");
+  dirty = true;
+  redraw().then(() => {
+    const again = document.getElementById(focused) || document.querySelector(`#main a[href="${CSS.escape(focused)}"]`);
+    if (document.activeElement === document.body) (again || document.getElementById("main")).focus({ preventScroll: true });
+    document.getElementById("panel")?.scrollIntoView({ block: "nearest" });
+  });
+}
+
 export function startLive() {
   const root = document.documentElement;
   if (!root.dataset.watch) return;
+  document.addEventListener("click", followInPlace);
+  window.addEventListener("popstate", refresh);
   const source = new EventSource(`${root.dataset.base}/stream?watch=${root.dataset.watch}&from=${root.dataset.revision}`);
   source.addEventListener("open", () => say("live", "Live"));
   source.addEventListener("change", refresh);

@@ -1,0 +1,81 @@
+"""A browser, a running dashboard, and pages of it. Skipped, with the reason, where there is no Chromium."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.e2e.dashboard.running import Running
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium: apt-get install chromium")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The dashboard over a real engine with the Workflows of shop.py and no instance."""
+    from tests.e2e.dashboard.running import Dashboard
+
+    with Dashboard(tmp_path_factory.mktemp("shop")) as running:
+        yield running
+
+
+class Problems(list[str]):
+    """What the page complained about: errors of scripts, refusals of the Content-Security-Policy."""
+
+
+@pytest.fixture
+def problems() -> Problems:
+    return Problems()
+
+
+@pytest.fixture
+def open_page(browser: Browser, problems: Problems) -> Iterator[Callable[..., Page]]:
+    """Opens an address in a window of its own. The test fails when the page complained about anything."""
+    contexts = []
+
+    def open_one(url: str, *, width: int = 1280, theme: Any = "light", scripts: bool = True) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=theme, java_script_enabled=scripts
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda said: _complain(problems, said))
+        page.goto(url)
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert not problems
+
+
+def _complain(problems: Problems, said: Any) -> None:
+    if said.type == "error" and "Failed to load resource" not in said.text:
+        problems.append(said.text)
+
+
+@pytest.fixture(scope="session")
+def screenshots() -> Path:
+    """The folder that git ignores, for people to look through."""
+    folder = Path(__file__).parents[3] / "screenshots"
+    folder.mkdir(exist_ok=True)
+    return folder

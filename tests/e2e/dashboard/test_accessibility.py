@@ -1,0 +1,128 @@
+"""Every view under the rules of axe, in both themes, narrow and wide; and pictures of them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.dashboard.running import Running
+
+Open = Callable[..., Page]
+
+_ORDERS = "/workflows/orders/instances"
+VIEWS = {
+    "list": "",
+    "list-errored": "?status=errored",
+    "list-empty": "?q=nothing-like-this",
+    "workflows": "/workflows",
+    "workflow": "/workflows/quick",
+    "create": "/workflows/quick/create",
+    "duplicate": "/workflows/orders/create?like=order-waiting",
+    "clock": "/clock",
+    "limits": "/limits",
+    "help": "/help",
+    "open": "/open",
+    "missing": "/nothing-here",
+    "instance-waiting": f"{_ORDERS}/order-waiting",
+    "instance-sleeping": f"{_ORDERS}/order-sleeping",
+    "instance-retrying": f"{_ORDERS}/order-retrying?step=2",
+    "instance-paused": f"{_ORDERS}/order-paused",
+    "instance-errored": f"{_ORDERS}/order-declined",
+    "instance-step": f"{_ORDERS}/order-declined?step=2",
+    "instance-complete": "/workflows/quick/instances/quick-3?step=1",
+    "instance-hostile": "/workflows/hostile/instances/hostile-1",
+    "history": f"{_ORDERS}/order-declined?tab=history",
+    "events": f"{_ORDERS}/order-done?tab=events",
+    "logs": f"{_ORDERS}/order-declined?tab=logs",
+    "graph": f"{_ORDERS}/order-done?tab=graph",
+    "advice": "/workflows/hostile/instances/hostile-1?tab=advice",
+    "compare": f"{_ORDERS}/order-done/compare?with=order-declined",
+    "compare-pick": f"{_ORDERS}/order-done/compare",
+    "value": f"{_ORDERS}/order-done/values/step-1/view",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def instances(shop: Running) -> Iterator[None]:
+    """One instance in every state that a page can show."""
+    for n in range(8):
+        shop.create("quick", f"quick-{n}", {"n": n, "user": {"name": "Asha", "tags": ["new", "vip"]}})
+    shop.create("orders", "order-waiting", {"sleep": 0, "items": [{"sku": "A1", "qty": 2}]})
+    shop.create("orders", "order-sleeping", {})
+    shop.create("orders", "order-retrying", {"failures": 2, "limit": 5, "delay": "1 hour"})
+    shop.create("orders", "order-declined", {"card": "bad", "limit": 1, "delay": 0})
+    shop.create("hostile", "hostile-1", {"name": "<img src=x onerror=alert(1)>" + "n" * 200})
+    shop.create("orders", "order-paused", {})
+    shop.create("orders", "order-done", {"sleep": 0, "items": [{"sku": "B7", "qty": 1}]})
+    shop.idle()
+    shop.do(lambda: shop.engine.workflow("orders").pause("order-paused"))
+    shop.do(lambda: shop.engine.workflow("orders").send_event("order-done", {"type": "approval"}))
+    shop.idle()
+    yield
+
+
+def _axe(page: Page) -> list[dict[str, Any]]:
+    package = pytest.importorskip("axe_playwright_python", reason="pip install axe-playwright-python")
+    page.evaluate((resources.files(package) / "axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate(
+        "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice']})"
+    )
+    violations: list[dict[str, Any]] = found["violations"]
+    return violations
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_breaks_no_rule_of_accessibility(
+    shop: Running, open_page: Open, screenshots: Path, view: str, theme: str
+) -> None:
+    page = open_page(shop.base + VIEWS[view], theme=theme)
+    page.wait_for_timeout(80)
+    page.screenshot(path=screenshots / f"{view}-{theme}.png", full_page=True)
+
+    assert [(one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in _axe(page)] == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_fits_a_window_of_360_px(shop: Running, open_page: Open, screenshots: Path, view: str) -> None:
+    page = open_page(shop.base + VIEWS[view], width=360)
+    page.wait_for_timeout(50)
+    page.screenshot(path=screenshots / f"{view}-narrow.png", full_page=True)
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_the_theme_is_remembered(shop: Running, open_page: Open) -> None:
+    page = open_page(shop.base)
+    page.get_by_role("button", name="Dark theme").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_the_theme_is_chosen_without_scripts(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}/limits", scripts=False)
+    page.get_by_role("button", name="Dark theme").click()
+
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.locator("h1")).to_have_text("Limits in force")
+
+
+def test_the_dialog_and_the_palette_break_no_rule(shop: Running, open_page: Open, screenshots: Path) -> None:
+    page = open_page(f"{shop.base}{_ORDERS}/order-waiting")
+    page.get_by_role("button", name="Terminate").click()
+    page.screenshot(path=screenshots / "dialog-light.png")
+    assert _axe(page) == []
+
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("order")
+    expect(page.locator("#palette li")).not_to_have_count(0)
+    page.screenshot(path=screenshots / "palette-light.png")
+    assert _axe(page) == []

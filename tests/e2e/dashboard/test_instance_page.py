@@ -1,0 +1,336 @@
+"""One instance: what one sees of it, and every action."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.dashboard.running import Running
+
+Open = Callable[..., Page]
+
+
+def test_a_failed_one_shows_the_users_traceback_with_source_lines(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "declined", {"card": "bad", "limit": 0})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "declined"))
+
+    error = page.locator(".error-box").first
+    expect(error).to_contain_text("card bad was declined by the bank")
+    expect(error.locator(".source .here").last).to_contain_text('raise CardDeclined(f"card {card} was declined')
+    expect(error.locator(".place").last).to_contain_text("shop.py:")
+
+
+def test_a_step_opens_beside_the_list_with_attempts_output_and_config(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "flaky", {"failures": 1, "delay": 0})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "flaky"))
+    page.locator("#step-rows a", has_text="charge card-1").click()
+
+    panel = page.locator("#panel")
+    expect(panel).to_contain_text("Attempt 1 failed after")
+    expect(panel).to_contain_text("ConnectionError: the bank did not answer (attempt 1)")
+    expect(panel).to_contain_text("Attempt 2 succeeded after")
+    expect(panel.locator(".tree")).to_contain_text("r-flaky")
+    expect(panel.locator(".config")).to_contain_text("10 min default")
+    expect(page.locator("#step-rows")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+
+
+def test_the_timeline_has_a_bar_for_each_attempt_delay_sleep_and_wait(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "bars", {"failures": 1, "delay": 10, "sleep": 1})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "bars"))
+
+    row = page.locator("#step-rows tr", has_text="charge card-1")
+    expect(row.locator(".p-attempt")).to_have_count(2, timeout=10_000)
+    expect(row.locator(".p-delay")).to_have_count(1)
+    expect(page.locator("#step-rows .p-sleep")).to_have_count(1)
+    expect(page.locator("#step-rows .p-wait")).to_have_count(1)
+
+
+def test_the_awaited_event_is_sent_from_the_page(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "approve-me", {"sleep": 0})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "approve-me"))
+    page.locator("#now textarea").first.fill('{"by": "Meera"}')
+    page.get_by_role("button", name="Send “approval”").click()
+
+    expect(page.locator("#now")).to_contain_text("Complete: run() returned")
+    expect(page.locator("#value-output")).to_contain_text('"Meera"')
+
+
+def test_the_payload_box_begins_with_the_last_payload_of_the_type(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "first", {"sleep": 0})
+    shop.create("orders", "second", {"sleep": 0})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "first"))
+    page.locator("#now textarea").first.fill('{"by": "Farah"}')
+    page.get_by_role("button", name="Send “approval”").click()
+    expect(page.locator("#now")).to_contain_text("Complete")
+
+    page.goto(shop.instance_url("orders", "second"))
+    expect(page.locator("#now textarea").first).to_have_value(re.compile("Farah"))
+
+
+def test_a_payload_that_is_no_json_is_refused_beside_the_button(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "bad-payload", {"sleep": 0})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "bad-payload"))
+    page.locator("#now textarea").first.fill("{oops")
+    page.get_by_role("button", name="Send “approval”").click()
+
+    expect(page.locator("#now .problem")).to_contain_text("no JSON")
+    assert shop.status("orders", "bad-payload") == "waiting"
+
+
+def test_a_sleep_is_skipped(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "sleepy", {})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "sleepy"))
+    expect(page.locator("#now")).to_contain_text("sleeps; wakes in")
+    page.keyboard.press("s")
+
+    expect(page.locator("#now")).to_contain_text("waits for an event of type approval")
+
+
+def test_a_retry_delay_is_skipped(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "retrying", {"failures": 1, "delay": "1 hour"})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "retrying"))
+    expect(page.locator("#now")).to_contain_text("Attempt 2 of 3 of charge card-1")
+    expect(page.locator("#now")).to_contain_text("the bank did not answer")
+    page.get_by_role("button", name="Try again now").click()
+
+    expect(page.locator("#now")).to_contain_text("cool down-1 sleeps")
+
+
+def test_pause_and_resume(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "pausable", {})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "pausable"))
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#now")).to_contain_text("Paused.")
+    expect(page.get_by_role("button", name="Pause")).to_have_count(0)
+
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator("#now")).to_contain_text("Sleeping.")
+
+
+def test_terminate_asks_and_keeps_the_reason(shop: Running, open_page: Open) -> None:
+    """W12: the history says what happened, with a reason where one was given."""
+    shop.create("orders", "unwanted", {})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "unwanted"))
+    page.get_by_role("button", name="Terminate").click()
+    expect(page.locator("#ask")).to_contain_text("Terminate unwanted?")
+    page.keyboard.press("Escape")
+    assert shop.status("orders", "unwanted") == "waiting"
+
+    page.get_by_role("button", name="Terminate").click()
+    page.locator("#ask input[name='reason']").fill("ordered twice")
+    page.keyboard.press("Enter")
+
+    expect(page.locator("#now")).to_contain_text("Reason: ordered twice")
+    page.goto(f"{shop.instance_url('orders', 'unwanted')}?tab=history")
+    expect(page.locator(".log-table")).to_contain_text("workflow_terminated")
+
+
+def test_terminating_with_rollback_runs_the_handlers(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "refunded", {})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "refunded"))
+    page.get_by_role("button", name="Terminate").click()
+    page.locator("#ask input[name='rollback']").check()
+    page.locator("#ask").get_by_role("button", name="Terminate").click()
+
+    expect(page.locator("main")).to_contain_text("Rollback complete")
+    expect(page.locator("#step-rows .p-rollback")).not_to_have_count(0)
+
+
+def test_a_finished_one_says_why_it_cannot_be_terminated(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "over", {})
+    shop.idle()
+    page = open_page(shop.instance_url("quick", "over"))
+
+    button = page.get_by_role("button", name="Terminate")
+    expect(button).to_be_disabled()
+    expect(button).to_have_attribute("title", re.compile("finite state"))
+
+
+def test_restart_asks_and_offers_to_compare_with_before(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "again", {"n": 4})
+    shop.idle()
+    page = open_page(shop.instance_url("quick", "again"))
+    page.get_by_role("button", name="Restart").click()
+    page.locator("#ask").get_by_role("button", name="Restart").click()
+
+    page.get_by_role("link", name="Compare with before").click()
+    expect(page.locator("main")).to_contain_text("Nothing differs but times")
+
+
+def test_restart_from_a_step_keeps_what_came_before(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "from-step", {})
+    shop.idle()
+    before = shop.do(lambda: _history(shop, "from-step"))
+    page = open_page(f"{shop.instance_url('quick', 'from-step')}?step=3")
+    page.get_by_role("button", name="Restart from this step").click()
+    page.locator("#ask").get_by_role("button", name="Restart from this step").click()
+
+    expect(page.locator("#now")).to_contain_text("Complete")
+    after = shop.do(lambda: _history(shop, "from-step"))
+    kept = [entry for entry in before if entry[1].startswith(("step", "attempt"))][:8]  # of the first two steps
+    assert set(kept) <= set(after)
+    assert after != before
+
+
+async def _history(shop: Running, instance_id: str) -> list[tuple[int, str]]:
+    store = shop.engine.store
+    key = store.find(next(row.key for row in store.workflows() if row.name == "quick"), instance_id)
+    assert key is not None
+    return [(entry.event_id, entry.type) for entry in store.history(key)]
+
+
+def test_delete_asks_and_goes_back_to_the_list(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "gone-soon", {})
+    shop.idle()
+    page = open_page(shop.instance_url("quick", "gone-soon"))
+    page.get_by_role("button", name="Delete").click()
+    page.locator("#ask").get_by_role("button", name="Delete").click()
+
+    expect(page).to_have_url(re.compile("workflow=quick"))
+    page.goto(shop.instance_url("quick", "gone-soon"))
+    expect(page.locator("main")).to_contain_text('has no instance "gone-soon"')
+
+
+def test_create_checks_the_params_and_shows_the_new_instance(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}/workflows/quick/create")
+    page.locator("#params").fill('{"n": 77')
+    expect(page.locator("#params-said")).not_to_have_text("valid")
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator(".problem")).to_contain_text("no JSON")
+
+    page.locator("#params").fill('{"n": 77}')
+    page.locator("#new-id").fill("made-here")
+    page.get_by_role("button", name="Create").click()
+
+    expect(page.locator("h1")).to_contain_text("made-here")
+    expect(page.locator("#value-params")).to_contain_text("77")
+
+
+def test_a_taken_id_is_refused_with_cloudflares_words(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "taken", {})
+    page = open_page(f"{shop.base}/workflows/quick/create")
+    page.locator("#new-id").fill("taken")
+    page.get_by_role("button", name="Create").click()
+
+    expect(page.locator(".problem")).to_contain_text("instance.already_exists")
+
+
+def test_several_are_created_at_once(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}/workflows/hostile/create")
+    page.locator("#count").fill("3")
+    page.get_by_role("button", name="Create").click()
+
+    expect(page.locator("#rows tr")).to_have_count(3)
+
+
+def test_duplicate_begins_with_the_old_params_and_keeps_them_beside(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "original", {"n": 5})
+    shop.idle()
+    page = open_page(shop.instance_url("quick", "original"))
+    page.get_by_role("link", name="Duplicate").click()
+    expect(page.locator("#params")).to_have_value(re.compile('"n": 5'))
+    expect(page.locator(".aside")).to_contain_text('"n": 5')
+
+    page.locator("#params").fill('{"n": 6}')
+    page.get_by_role("button", name="Create the copy").click()
+    expect(page.locator("#value-params")).to_contain_text("6")
+
+
+def test_two_runs_are_compared_step_by_step(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "left", {"n": 1})
+    shop.create("quick", "right", {"n": 2})
+    shop.idle()
+    page = open_page(f"{shop.instance_url('quick', 'left')}/compare?with=right")
+
+    expect(page.locator("main")).to_contain_text("The params differ first: params.n")
+    expect(page.locator(".diff")).to_contain_text("output.n")
+
+
+def test_a_saved_run_opens_again(shop: Running, open_page: Open, tmp_path: Path) -> None:
+    shop.create("orders", "to-save", {"card": "bad", "limit": 0})
+    shop.idle()
+    page = open_page(f"{shop.base}/open")
+    saved = page.request.get(f"{shop.instance_url('orders', 'to-save')}/export.json")
+    file = tmp_path / "run.json"
+    file.write_bytes(saved.body())
+    page.locator("#file").set_input_files(file)
+    page.get_by_role("button", name="Open").click()
+
+    expect(page.locator("h1")).to_contain_text("to-save")
+    expect(page.locator(".error-box").first).to_contain_text("declined by the bank")
+    expect(page.get_by_role("button", name="Restart")).to_have_count(0)
+
+
+def test_the_clock_is_moved_to_the_next_wake(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "by-clock", {"sleep": "3 minutes"})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "by-clock"))
+    page.get_by_role("button", name="Move the clock here").click()
+
+    expect(page.locator("#now")).to_contain_text("waits for an event")
+    expect(page.locator("#clock-chip")).to_contain_text("+")
+
+
+def test_every_page_has_its_json(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "as-json", {"n": 1})
+    shop.idle()
+    page = open_page(shop.base)
+    for address in (
+        "",
+        "/workflows",
+        "/clock",
+        "/limits",
+        "/workflows/quick",
+        "/workflows/quick/instances/as-json",
+    ):
+        answer = page.request.get(f"{shop.base}{address}.json")
+        assert answer.ok, address
+        assert json.loads(answer.body())
+
+
+def test_a_run_is_copied_as_a_test_and_as_markdown(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "as-text", {"n": 1})
+    shop.idle()
+    page = open_page(shop.base)
+    base = shop.instance_url("quick", "as-text")
+
+    compile(page.request.get(f"{base}/test.py").text(), "test", "exec")
+    assert "| `fetch-1` |" in page.request.get(f"{base}/run.md").text()
+
+
+def test_the_history_is_given_as_subscribe_gives_it(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "subscribed", {"n": 1})
+    shop.idle()
+    page = open_page(shop.base)
+    events = page.request.get(f"{shop.instance_url('quick', 'subscribed')}/history.json").json()
+
+    assert [event["type"] for event in events[:3]] == ["workflow_queued", "workflow_started", "workflow_running"]
+    assert events[-1]["output"] == {"n": 1}
+
+
+def test_v12_the_address_for_events_is_copied_as_curl(shop: Running, open_page: Open) -> None:
+    """V12: the outside finds the run by the URL of its events."""
+    shop.create("orders", "hooked", {"sleep": 0})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "hooked"))
+
+    command = page.locator("#now [data-copy*='curl']").get_attribute("data-copy")
+    assert command is not None
+    assert "/workflows/orders/instances/hooked/events/approval" in command

@@ -1,0 +1,206 @@
+"""The list of instances as a person sees it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.dashboard.running import Running
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def instances(shop: Running) -> Iterator[None]:
+    for n in range(60):
+        shop.create("quick", f"quick-{n:03d}", {"n": n, "user": {"name": "Asha" if n == 7 else "Ravi"}})
+    shop.create("orders", "order-waiting", {"sleep": 0})
+    shop.create("orders", "order-declined", {"card": "bad", "limit": 0})
+    shop.idle()
+    yield
+
+
+def rows(page: Page) -> list[str]:
+    return page.locator("#rows tr .id").all_inner_texts()
+
+
+def test_tiles_count_exactly_and_narrow_the_list(shop: Running, open_page: Open) -> None:
+    page = open_page(shop.base)
+    expect(page.locator(".tile", has_text="Complete").locator(".count")).to_have_text("60")
+
+    page.locator(".tile", has_text="Errored").click()
+
+    assert rows(page) == ["order-declined"]
+    assert "status=errored" in page.url
+
+
+def test_two_tiles_show_both_statuses(shop: Running, open_page: Open) -> None:
+    page = open_page(shop.base)
+    page.locator(".tile", has_text="Errored").click()
+    page.locator(".tile", has_text="Waiting").click()
+
+    assert sorted(rows(page)) == ["order-declined", "order-waiting"]
+
+
+def test_a_row_says_what_its_instance_is_doing(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=orders")
+
+    expect(page.locator("tr", has_text="order-waiting")).to_contain_text("waiting for event “approval”")
+    expect(page.locator("tr", has_text="order-declined")).to_contain_text("failed at charge card-1")
+    expect(page.locator("tr", has_text="order-declined")).to_contain_text("card bad was declined")
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("quick-042", ["quick-042"]),
+        ("params.user.name:Asha", ["quick-007"]),
+        ("params.n:12", ["quick-012"]),
+        ("error:declined", ["order-declined"]),
+        ("waiting:approval", ["order-waiting"]),
+        ('step:"charge card" status:errored', ["order-declined"]),
+        ("text:Asha", ["quick-007"]),
+        ("dur:>1d", []),
+    ],
+)
+def test_words_of_the_search_narrow_the_list(shop: Running, open_page: Open, words: str, found: list[str]) -> None:
+    page = open_page(shop.base)
+    page.locator("#q").fill(words)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**q=**")
+
+    assert rows(page) == found
+
+
+def test_a_word_that_is_not_understood_is_named(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?q=colour:red")
+
+    expect(page.get_by_role("alert")).to_contain_text('There is no filter "colour:"')
+
+
+def test_the_search_box_completes_words_and_step_names(shop: Running, open_page: Open) -> None:
+    page = open_page(shop.base)
+    page.locator("#q").press_sequentially("ste")
+    expect(page.locator("#words li")).to_have_count(1)
+
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("#words li", has_text="charge card")).to_be_visible()
+
+
+def test_pages_follow_one_another_without_gap_or_repetition(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=quick")
+    first = rows(page)
+    page.get_by_role("link", name="Next").click()
+    page.wait_for_url("**after=**")
+    second = rows(page)
+
+    assert first + second == [f"quick-{n:03d}" for n in range(59, -1, -1)]
+    page.get_by_role("link", name="Previous").click()
+    page.wait_for_url("**before=**")
+    assert rows(page) == first
+
+
+def test_nothing_matching_says_which_filter_to_drop(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?q=nothing-like-it&status=errored")
+
+    expect(page.locator(".empty")).to_contain_text("Nothing matches")
+    page.get_by_role("link", name="without “nothing-like-it”").click()
+    assert rows(page) == ["order-declined"]
+
+
+def test_the_keyboard_moves_opens_and_goes_back(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=quick")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(page.locator("tr.here .id")).to_have_text("quick-058")
+
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_contain_text("quick-058")
+    expect(page.locator("#live")).to_contain_text("Live")
+
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(re.compile("workflow=quick"))
+
+
+def test_an_instance_is_found_by_id_from_anywhere(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}/limits")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("quick-033")
+    expect(page.locator("#palette li[aria-selected='true']")).to_contain_text("quick-033")
+    page.keyboard.press("Enter")
+
+    expect(page.locator("h1")).to_contain_text("quick-033")
+
+
+def test_new_instances_appear_without_reloading(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=quick")
+    expect(page.locator("#live")).to_contain_text("Live")
+
+    shop.create("quick", "quick-new", {})
+
+    expect(page.locator("#rows tr").first.locator(".id")).to_have_text("quick-new")
+
+
+def test_new_rows_wait_while_the_reader_is_further_down(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=quick")
+    expect(page.locator("#live")).to_contain_text("Live")
+    page.mouse.wheel(0, 600)
+    page.wait_for_function("window.scrollY > 100")
+    before = rows(page)
+
+    shop.create("quick", "quick-late", {})
+
+    button = page.locator("#fresh")
+    expect(button).to_have_text("1 new")
+    assert rows(page) == before
+    button.click()
+    expect(page.locator("#rows tr").first.locator(".id")).to_have_text("quick-late")
+
+
+def test_the_list_is_useful_without_scripts(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=orders", scripts=False)
+
+    assert len(rows(page)) == 2
+    page.locator("#rows .id", has_text="order-waiting").click()
+    expect(page.locator("#now")).to_contain_text("Waiting for an event")
+
+
+def test_a_view_is_saved_and_opened_again(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?status=errored")
+    page.get_by_role("button", name="Save this view").click()
+    page.goto(shop.base)
+    page.get_by_role("link", name="errored", exact=True).click()
+
+    assert rows(page) == ["order-declined"]
+
+
+def test_many_are_terminated_with_the_number_said_before(shop: Running, open_page: Open) -> None:
+    for n in range(5):
+        shop.create("orders", f"bulk-{n}", {})
+    shop.idle()
+    page = open_page(f"{shop.base}?q=bulk-")
+    page.locator("#bulk-action").select_option("terminate")
+    page.locator("input[name='all']").check()
+    page.get_by_role("button", name="Continue").click()
+    expect(page.locator("h1")).to_have_text("Terminate 5 instances")
+
+    page.locator("#reason").fill("the sale is over")
+    page.get_by_role("button", name="Terminate 5").click()
+
+    expect(page.locator("main")).to_contain_text("5 of 5 done")
+    assert shop.status("orders", "bulk-3") == "terminated"
+
+
+def test_what_an_action_does_not_apply_to_is_said(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=orders&q=order-")
+    for box in page.locator("#rows input[name='key']").all():
+        box.check()
+    page.locator("#bulk-action").select_option("terminate")
+    page.get_by_role("button", name="Continue").click()
+
+    expect(page.locator("h1")).to_have_text("Terminate 1 instance")
+    expect(page.locator(".plan")).to_contain_text("left alone")

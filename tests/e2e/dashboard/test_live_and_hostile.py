@@ -1,0 +1,123 @@
+"""Live updates that do not disturb, and content that wants to be markup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.dashboard.running import Running
+
+Open = Callable[..., Page]
+
+
+def test_a_change_is_on_screen_within_200_ms(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "watched", {})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "watched"))
+    expect(page.locator("#live")).to_contain_text("Live")
+    page.evaluate(
+        """() => { window.seen = 0;
+        new MutationObserver(() => { if (!window.seen && /Paused/.test(document.querySelector('#now').textContent))
+            window.seen = performance.timeOrigin + performance.now(); })
+        .observe(document.querySelector('#main'), {subtree: true, childList: true, characterData: true}); }"""
+    )
+    page.wait_for_timeout(300)
+    began = page.evaluate("performance.timeOrigin + performance.now()")
+    shop.do(lambda: shop.engine.workflow("orders").pause("watched"))
+    page.wait_for_function("window.seen > 0")
+
+    took = page.evaluate("window.seen") - began
+    print(f"a change was on screen after {took:.0f} ms")
+    assert took < 200
+
+
+def test_fr52_twenty_updates_neither_move_nor_fold_what_one_looks_at(shop: Running, open_page: Open) -> None:
+    """FR-52: live updates never move or fold what the user looks at."""
+    shop.create("orders", "busy", {"items": [{"sku": "a"}], "sleep": 0})
+    shop.idle()
+    page = open_page(f"{shop.instance_url('orders', 'busy')}?step=1")
+    expect(page.locator("#live")).to_contain_text("Live")
+    page.locator("#other-event summary").click()
+    page.locator("#event-type").fill("half typed")
+    page.locator("#value-params details").first.locator("summary").first.click()
+    page.mouse.wheel(0, 240)
+    page.wait_for_timeout(100)
+    before = page.evaluate("[window.scrollY, document.querySelector('#panel h2').getBoundingClientRect().top]")
+
+    for n in range(20):
+        shop.do(lambda n=n: shop.engine.workflow("orders").send_event("busy", {"type": f"other{n}"}))
+        page.wait_for_timeout(30)
+    page.wait_for_function("document.querySelector('.tabs').textContent.includes('20')")
+
+    after = page.evaluate("[window.scrollY, document.querySelector('#panel h2').getBoundingClientRect().top]")
+    assert after == before
+    expect(page.locator("#event-type")).to_have_value("half typed")
+    assert page.locator("#other-event").get_attribute("open") is not None
+    assert page.locator("#value-params details").first.get_attribute("open") is None
+    expect(page.locator("#step-rows a").first).to_have_text("validate-1")
+
+
+def test_an_idle_page_asks_for_nothing(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "still", {})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "still"))
+    expect(page.locator("#live")).to_contain_text("Live")
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.wait_for_timeout(1_200)
+
+    assert requests == []
+
+
+def test_hostile_params_names_and_errors_are_inert(shop: Running, open_page: Open) -> None:
+    name = "<script>window.owned = 1</script><img src=x onerror='window.owned = 1'>"
+    shop.create("hostile", "evil", {"name": name, "\"><svg onload='window.owned=1'>": "javascript:alert(1)"})
+    shop.idle()
+    addresses = ["", "?tab=history", "?tab=graph", "?tab=advice", "?step=1", "?step=2", "/values/step-2/view"]
+    for address in addresses:
+        page = open_page(shop.instance_url("hostile", "evil") + address)
+        page.wait_for_timeout(50)
+        assert page.evaluate("window.owned === undefined"), address
+        assert page.locator("main img, main script").count() == 0
+    page = open_page(f"{shop.base}?q=<script>window.owned=1</script>")
+    assert page.evaluate("window.owned === undefined")
+
+
+def test_marks_of_direction_and_control_characters_are_shown(shop: Running, open_page: Open) -> None:
+    shop.create("hostile", "sneaky", {})
+    shop.idle()
+    page = open_page(shop.instance_url("hostile", "sneaky"))
+
+    expect(page.locator("#step-rows")).to_contain_text("rtl ‹U+202E›gnp.exe-1")
+
+
+def test_very_long_content_does_not_widen_the_page(shop: Running, open_page: Open) -> None:
+    shop.create("hostile", "long", {"name": "n" * 250})
+    shop.idle()
+    page = open_page(shop.instance_url("hostile", "long"))
+
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere(shop: Running, open_page: Open) -> None:
+    page = open_page(shop.base)
+    answer = page.request.get(shop.base)
+    policy = answer.headers["content-security-policy"]
+
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert not page.locator("script:not([src]), style, [style], [onclick]").count()
+
+
+def test_a_lost_connection_is_said_and_caught_up(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "offline", {})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "offline"))
+    expect(page.locator("#live")).to_contain_text("Live")
+    page.context.set_offline(True)
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    shop.do(lambda: shop.engine.workflow("orders").pause("offline"))
+    page.context.set_offline(False)
+
+    expect(page.locator("#now")).to_contain_text("Paused.", timeout=10_000)
