@@ -57,6 +57,12 @@ class Upstream:
         else:
             connection.close()
 
+    def close(self) -> None:
+        """Closes the connections that are idle."""
+        for idle in self._idle.values():
+            while idle:
+                idle.pop().close()
+
     async def _connection(self, port: int) -> _Connection:
         idle = self._idle.get(port, deque())
         while idle:

@@ -163,10 +163,12 @@ def _absolute(made: dict[str, Any], folder: Path) -> None:
         made["assets"] = {**assets, "directory": str(folder / assets["directory"])}
     if isinstance(alias := made.get("alias"), Mapping):
         made["alias"] = {k: str(folder / v) if v.startswith(".") else v for k, v in alias.items()}
-    for database in made.get("d1_databases") or ():
-        database.setdefault("migrations_dir", "migrations")
     if databases := made.get("d1_databases"):
-        made["d1_databases"] = [{**d, "migrations_dir": str(folder / d["migrations_dir"])} for d in databases]
+        made["d1_databases"] = [_with_migrations(entry, folder) for entry in databases]
+
+
+def _with_migrations(database: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    return {**database, "migrations_dir": str(folder / database.get("migrations_dir", "migrations"))}
 
 
 def _write_router(parts: Sequence[WorkerPart], folder: Path) -> Path:
