@@ -85,6 +85,8 @@ class Introspection:
     modifications: Callable[[str, str], Modifications | None] | None = None
     #: Called at each point; it may crash the engine, and the run ends there.
     at_point: Callable[[Reached], None] | None = field(default=None)
+    #: Whether a pass stays in memory through a long wait, where it would be dropped otherwise.
+    keeps: Callable[[str, str], bool] | None = None
     #: Compares the passes of each instance, where somebody wants to know.
     replays: Replays | None = None
 

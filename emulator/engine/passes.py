@@ -292,7 +292,8 @@ class Passes:
     # -- what passes report
     def resting(self, run: Run) -> None:
         key, at = run.instance.key, run.waits.next_at()
-        if self._replay_always or (at is not None and at - self._core.clock.now() > REST_MS):
+        far = at is not None and at - self._core.clock.now() > REST_MS
+        if self._replay_always or (far and not self._is_kept(run.instance)):
             self.drop(run)
             return
         self._resting[key] = run
@@ -301,6 +302,10 @@ class Passes:
             _, longest = self._resting.popitem(last=False)
             if longest.instance.status is Status.WAITING:
                 self.drop(longest)
+
+    def _is_kept(self, instance: Instance) -> bool:
+        keeps = self._core.introspection.keeps
+        return keeps is not None and keeps(instance.workflow.name, instance.id)
 
     def drop(self, run: Run) -> None:
         """Ends a pass that only waits; its instance goes on from its records."""

@@ -42,7 +42,7 @@ class ClassCode:
         return [self.definition]
 
     async def load(self, engine: Engine, ports: Ports) -> None:
-        version = Version(f"{self.definition.name}-test", source=_source_of(self.kind))
+        version = Version(f"{self.definition.name}-test")
         engine.define(self.definition, self._runner(engine, ports), version)
 
     def _runner(self, engine: Engine, ports: Ports) -> Runner:
@@ -101,10 +101,3 @@ def binding_name(class_name: str) -> str:
 def workflow_name(class_name: str) -> str:
     """`OrderWorkflow` -> `order-workflow`."""
     return "-".join(word.lower() for word in _words(class_name))
-
-
-def _source_of(kind: type) -> str | None:
-    try:
-        return inspect.getsource(kind)
-    except (OSError, TypeError):  # typed in, or made by code
-        return None

@@ -22,7 +22,8 @@ class ClockControl:
         self._emulation = emulation
 
     def now(self) -> datetime:
-        return ms_datetime(self._emulation.clock.now())
+        """In UTC."""
+        return ms_datetime(self._emulation.clock.now()).replace(tzinfo=UTC)
 
     @property
     def now_ms(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -25,6 +26,8 @@ from emulator.testing.registry import Registry
 from emulator.testing.statuses import Statuses
 
 IN_MEMORY: Final = ":memory:"
+#: So often is a pass of one instance dropped at a wait and replayed.
+_MOST_DROPS: Final = 30
 #: Turns of the loop in which cancelled code ends.
 _LAST_TURNS: Final = 5
 
@@ -62,6 +65,8 @@ class Emulation:
         self.codes: list[Code] = []
         self._to_load: list[Code] = []
         self._replays: Replays | None = None
+        self._keys: dict[str, int] = {}
+        self._drops: Counter[tuple[str, str]] = Counter()
         #: What replays could not repeat.
         self.findings: list[Finding] = []
         if options.replay_always:
@@ -147,6 +152,7 @@ class Emulation:
         engine.introspection.modifications = self.registry.look_up
         engine.introspection.at_point = self._at_point
         engine.introspection.replays = self._replays
+        engine.introspection.keeps = self._keeps
         engine.observe(self._committed)
         self._engine = engine
         self._to_load = list(self.codes)
@@ -157,6 +163,11 @@ class Emulation:
         while self._to_load:
             await self._to_load[0].load(engine, self.ports)
             self._to_load.pop(0)
+
+    def _keeps(self, workflow_name: str, instance_id: str) -> bool:
+        """A pass is dropped at a long wait, as on Cloudflare; but not hundreds of times: each costs a replay."""
+        self._drops[workflow_name, instance_id] += 1
+        return self._drops[workflow_name, instance_id] > _MOST_DROPS
 
     def _limits(self) -> Limits:
         limits = Limits() if self.settings is None else limits_of(self.settings)
@@ -196,8 +207,10 @@ class Emulation:
         """The key of an instance; None when there is none (yet)."""
         if self._store is None:
             return None
-        keys = {row.name: row.key for row in self._store.workflows()}
-        return self._store.find(keys[workflow_name], instance_id) if workflow_name in keys else None
+        if workflow_name not in self._keys:
+            self._keys = {row.name: row.key for row in self._store.workflows()}
+        key = self._keys.get(workflow_name)
+        return None if key is None else self._store.find(key, instance_id)
 
     def beside(self, **options: Any) -> Emulation:
         """Another engine in memory with the same Workflows, at the same time of day; `options` as of `Options`."""

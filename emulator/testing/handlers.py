@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urljoin
@@ -19,5 +20,6 @@ async def fetch(emulation: Emulation, url: str, options: Mapping[str, Any]) -> A
     for code in emulation.codes:
         if isinstance(code, ProjectCode) and isinstance(code.host, PythonHost):
             request = Request(urljoin("http://localhost/", url), **options)
-            return await code.host.answer(request, wants_page=False)
+            # In a task of its own: what user code does to its context is not the test's.
+            return (await asyncio.create_task(code.host.answer(request, wants_page=False))).response
     raise WorkflowTestError("fetch() needs the project of a Python Worker: workflows.load(...)")

@@ -31,6 +31,7 @@ _KNOWN: Final = frozenset(
         "start_at",
         "on_disk",
         "check_mocks",
+        "patience",
     }
 )
 _CONFIGS: Final = ("wrangler.jsonc", "wrangler.json", "wrangler.toml")
@@ -118,7 +119,7 @@ def _options(request: pytest.FixtureRequest, marked: Mapping[str, Any]) -> Optio
         database=database,
         start_at=_start_at(marked.get("start_at")),
         auto_advance=bool(config.getini("workflow_auto_advance")) if auto_advance is None else auto_advance,
-        patience_ms=round(float(config.getini("workflow_patience")) * 1000),
+        patience_ms=round(float(marked.get("patience", config.getini("workflow_patience"))) * 1000),
         replay_always=config.getoption("workflow_replay") == "always",
         check_mocks=marked.get("check_mocks", True),
         limits=marked.get("limits") or {},

@@ -43,8 +43,12 @@ class Pace:
             return
         engine = await emulation.started()
         patience = _Patience(emulation)
-        quiet = 0
-        while emulation.runs and not engine.is_idle and not reached():
+        quiet, looked = 0, -1
+        while emulation.runs and not engine.is_idle:
+            if looked != emulation.commits and not engine.store.dirty:  # what is not durable has not happened
+                looked = emulation.commits
+                if reached():
+                    return
             quiet += 1
             if quiet <= _TURNS:
                 await turns(1)

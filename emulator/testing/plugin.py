@@ -21,7 +21,7 @@ _RUN: Final = pytest.StashKey["OneTest"]()
 _REPORT: Final = pytest.StashKey[str]()
 _MARKER: Final = (
     "workflows(project=None, env=None, vars=None, limits=None, compat=None, auto_advance=None, start_at=None, "
-    "on_disk=False, check_mocks=True): how Stepwell's fixtures set up the engine of this test"
+    "on_disk=False, check_mocks=True, patience=None): how Stepwell's fixtures set up the engine of this test"
 )
 
 

@@ -1,0 +1,273 @@
+"""Code outside of steps must do the same each time: what differs is named with file and line."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+import uuid
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+from workers import WorkflowEntrypoint
+
+from emulator.testing import NotDeterministic, assert_deterministic
+from emulator.testing import WorkflowEntrypoint as Entrypoint
+from tests.plugin.flows import Asks, Fails, Nap, Order
+
+COUNTER: list[int] = []
+
+
+def line_after(marker: str) -> int:
+    """The number of the line that follows a comment in this file."""
+    with open(__file__, encoding="utf-8") as file:
+        return next(n for n, line in enumerate(file, 1) if line.strip() == f"# {marker}") + 1
+
+
+async def differences(workflow, *args, **options) -> list[str]:
+    """The findings, without the heading."""
+    with pytest.raises(NotDeterministic) as caught:
+        await assert_deterministic(workflow, *args, **options)
+    heading, *found = str(caught.value).splitlines()
+    assert heading == f"run() of {workflow.name} does not do the same each time:"
+    return [one.strip() for one in found]
+
+
+@pytest.mark.parametrize(("flow", "options"), [(Nap, {}), (Fails, {}), (Asks, {"events": {"answered": 1}})])
+async def test_code_that_repeats_passes(workflows, flow, options) -> None:
+    await assert_deterministic(workflows.define(flow), **options)
+
+
+async def test_params_events_and_mocks_are_given(workflows) -> None:
+    await assert_deterministic(
+        workflows.define(Order),
+        {"cents": 1},
+        events={"approved": {"to": "Ada"}},
+        mocks=lambda m: m.mock_step_error("charge", ValueError("x"), 2),
+    )
+
+
+async def test_what_steps_read_is_stored_and_so_repeats(workflows) -> None:
+    class Reads(WorkflowEntrypoint):
+        async def run(self, event, step):
+            @step.do("read")
+            async def read():
+                return [random.random(), time.time(), str(uuid.uuid4())]
+
+            found = await read()
+            await step.sleep("nap", "1 hour")
+            return found
+
+    await assert_deterministic(workflows.define(Reads))
+
+
+async def test_branches_side_by_side_may_change_their_order(workflows) -> None:
+    class Branches(WorkflowEntrypoint):
+        async def run(self, event, step):
+            async def branch(name, naps):
+                for _ in range(naps):
+                    await step.sleep(f"{name} nap", f"{naps} minutes")
+
+                @step.do(f"{name} end")
+                async def end():
+                    return name
+
+                return await end()
+
+            return await asyncio.gather(branch("a", 3), branch("b", 2), branch("c", 1))
+
+    await assert_deterministic(workflows.define(Branches))
+
+
+async def test_a_step_with_another_name_is_found_with_both_places(workflows) -> None:
+    class Names(WorkflowEntrypoint):
+        async def run(self, event, step):
+            COUNTER.append(1)
+            await step.sleep("first", "1 hour")
+            if len(COUNTER) % 2:
+                # odd
+                await step.sleep("odd", "1 hour")
+            else:
+                # even
+                await step.sleep("even", "1 hour")
+            await step.sleep("last", "1 hour")
+
+    (found,) = await differences(workflows.define(Names))
+
+    odd, even = f"{__file__}:{line_after('odd')}", f"{__file__}:{line_after('even')}"
+    assert found in (
+        f'{odd}: a replay came to sleep "odd-1" where sleep "even-1" ({even}) was called before',
+        f'{even}: a replay came to sleep "even-1" where sleep "odd-1" ({odd}) was called before',
+    )
+
+
+async def test_a_step_with_another_config_is_found(workflows) -> None:
+    attempts = iter(range(1, 100))
+
+    class Configs(WorkflowEntrypoint):
+        async def run(self, event, step):
+            # config
+            @step.do("call", config={"retries": {"limit": next(attempts), "delay": "1 hour"}})
+            async def call():
+                return 1
+
+            # call
+            await call()
+            await step.sleep("nap", "1 hour")
+
+    (found,) = await differences(workflows.define(Configs))
+
+    assert found == (
+        f'{__file__}:{line_after("call")}: step "call-1" was called with '
+        '{"retries": {"delay": "1 hour", "limit": 1}}, and in a replay with '
+        '{"retries": {"delay": "1 hour", "limit": 2}}'
+    )
+
+
+async def test_a_sleep_of_another_length_is_found(workflows) -> None:
+    lengths = iter(range(1_000, 2_000))
+
+    class Lengths(WorkflowEntrypoint):
+        async def run(self, event, step):
+            await step.sleep("nap", next(lengths))
+
+    (found,) = await differences(workflows.define(Lengths))
+
+    assert 'sleep "nap-1" was called with 1000, and in a replay with 1001' in found
+
+
+async def test_a_step_that_a_replay_leaves_out_is_found(workflows) -> None:
+    runs: list[int] = []
+
+    class Skips(WorkflowEntrypoint):
+        async def run(self, event, step):
+            runs.append(1)
+
+            @step.do("once")
+            async def once():
+                return 1
+
+            await step.sleep("first", "1 hour")
+            if len(runs) == 2:
+                # once
+                await once()
+            else:
+                return
+            await step.sleep("second", "1 hour")
+
+    (found,) = await differences(workflows.define(Skips))
+
+    assert found == (
+        f'{__file__}:{line_after("once")}: a replay did not come to step "once-1", which was called before'
+    )
+
+
+async def test_a_step_in_a_task_of_its_own_is_found_by_its_function(workflows) -> None:
+    names = iter("abcdefgh")
+
+    class Tasks(WorkflowEntrypoint):
+        async def run(self, event, step):
+            # in a task
+            @step.do("same", config={"timeout": f"{ord(next(names))} minutes"})
+            async def same():
+                return 1
+
+            await asyncio.gather(same())
+            await step.sleep("nap", "1 hour")
+
+    (found,) = await differences(workflows.define(Tasks))
+
+    assert found.startswith(f'{__file__}:{line_after("in a task")}: step "same-1" was called with')
+
+
+async def test_another_result_is_found_where_no_step_differs(workflows) -> None:
+    runs: list[int] = []
+
+    class Results(WorkflowEntrypoint):
+        async def run(self, event, step):
+            runs.append(1)
+            return len(runs)
+
+    (found,) = await differences(workflows.define(Results))
+
+    assert found == "run() ended complete with output 1, and in a replay it returned 2"
+
+
+async def test_a_step_that_only_the_last_replay_comes_to_is_found(workflows) -> None:
+    runs: list[int] = []
+
+    class Late(WorkflowEntrypoint):
+        async def run(self, event, step):
+            runs.append(1)
+            if len(runs) > 1:
+                await step.sleep("late", "1 hour")
+
+    (found,) = await differences(workflows.define(Late))
+
+    assert found == "run() was followed once more at its end, and came to a step that it had not come to before"
+
+
+async def test_reads_of_the_clock_and_of_randomness_are_found(workflows) -> None:
+    class Reads(WorkflowEntrypoint):
+        async def run(self, event, step):
+            # time
+            time.time()
+            # now
+            datetime.now(UTC)
+            # choice
+            random.choice("ab")
+            # uuid
+            uuid.uuid4()
+            random.Random(7).random()
+            time.perf_counter()
+            await step.sleep("nap", "1 hour")
+
+    found = await differences(workflows.define(Reads))
+
+    assert [one.partition(" outside")[0] for one in found] == [
+        f"{__file__}:{line_after('time')}: run() reads the clock",
+        f"{__file__}:{line_after('now')}: run() reads the clock",
+        f"{__file__}:{line_after('choice')}: run() reads randomness",
+        f"{__file__}:{line_after('uuid')}: run() reads randomness",
+    ]
+
+
+async def test_requests_outside_of_steps_are_found(workflows) -> None:
+    class Requests(WorkflowEntrypoint):
+        async def run(self, event, step):
+            try:
+                async with httpx.AsyncClient(trust_env=False) as client:
+                    # request
+                    await client.get("http://127.0.0.1:9/")
+            except httpx.TransportError:
+                pass
+
+    (found,) = await differences(workflows.define(Requests))
+
+    assert found.startswith(f"{__file__}:{line_after('request')}: run() reads the network outside of a step")
+
+
+async def test_logging_reads_the_clock_and_decides_nothing(workflows, caplog) -> None:
+    import logging
+
+    class Logs(WorkflowEntrypoint):
+        async def run(self, event, step):
+            logging.getLogger("shop").warning("here")
+            await asyncio.sleep(0)
+
+    await assert_deterministic(workflows.define(Logs))
+
+
+async def test_the_class_can_come_from_the_testing_library(workflows) -> None:
+    class Own(Entrypoint):
+        async def run(self, event, step):
+            return 1
+
+    await assert_deterministic(workflows.define(Own))
+
+
+def test_plain_tests_check_too(workflows) -> None:
+    workflows.define(Nap)
+
+    assert_deterministic(workflows.NAP)
