@@ -128,6 +128,19 @@ class StepPort(Protocol):
 Runner: TypeAlias = Callable[[RunEvent, StepPort], Coroutine[Any, Any, Encoded]]
 
 
+class RemoteRunner(Protocol):
+    """A `Runner` whose user code runs in another process, where turns of our loop say nothing about it."""
+
+    def __call__(self, event: RunEvent, port: StepPort, /) -> Coroutine[Any, Any, Encoded]: ...
+
+    async def quiesce(self, event: RunEvent) -> None:
+        """Returns when the code of the pass that was started with `event` has taken in all it was told.
+
+        Asked before the instance rests. Code that awaits something of its own counts as resting.
+        """
+        ...
+
+
 class InstanceStatus(NamedTuple):
     """What `status()` answers."""
 

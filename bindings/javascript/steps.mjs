@@ -14,6 +14,7 @@ export class Pass {
   #calls = new Map(); // open step calls by id: {resolve, reject, callback, delay, rollback, kept}
   #streams = new Map(); // what steps returned and the engine reads, by number
   #nextId = 1;
+  #opening; // the stream that user code is about to be given
 
   /** `send` writes a frame; `channel` reaches the engine for streams. */
   constructor(send, channel) {
@@ -75,12 +76,18 @@ export class Pass {
 
   async done({ id, same, stream }, body) {
     const call = this.#settled(id);
-    if (stream !== undefined) call.resolve(await this.#channel.stream(stream));
+    if (stream !== undefined) call.resolve(await (this.#opening = this.#channel.stream(stream)));
     else call.resolve(decode(same === undefined ? body : call.kept[same]));
   }
 
   failed({ id, error }) {
     this.#settled(id).reject(reviveError(error));
+  }
+
+  // A timer fires after all that promises lead to by themselves.
+  async settle() {
+    await this.#opening;
+    setTimeout(() => this.#send('{"t":"settled"}'), 0);
   }
 
   async pull({ s }) {
@@ -135,8 +142,8 @@ export class Pass {
   }
 }
 
-const { callback, delay, rollback, done, failed, pull, cancel } = Pass.prototype;
-const HANDLERS = { callback, delay, rollback, done, failed, pull, cancel };
+const { callback, delay, rollback, done, failed, settle, pull, cancel } = Pass.prototype;
+const HANDLERS = { callback, delay, rollback, done, failed, settle, pull, cancel };
 
 function eventOf({ instanceId, workflowName, timestamp, schedule }, body) {
   const event = { payload: decode(body), timestamp: new Date(timestamp), instanceId, workflowName };

@@ -83,6 +83,10 @@ class Run:
         self.modifications = core.introspection.of(instance.workflow.name, instance.id)
         self._gate: asyncio.Future[None] | None = None
         self._settling = False
+        #: Of a host whose user code runs in another process: returns when that code has gone as far as it can.
+        self._quiesce: Callable[[RunEvent], Coroutine[Any, Any, None]] | None = None
+        self._asking: asyncio.Task[None] | None = None
+        self._quiet = False
         self._task: asyncio.Task[None] | None = None
         self.steps: Steps | None = None
 
@@ -96,6 +100,7 @@ class Run:
         runner = instance.workflow.runner
         if runner is None:
             return
+        self._quiesce = getattr(runner, "quiesce", None)
         current_step.set(StepFrame(instance.workflow.name, instance.id, instance.key))
         try:
             replays = self.core.introspection.replays
@@ -335,6 +340,10 @@ class Run:
         self._settling = False
         if not self.attached:
             return
+        if self._quiesce is not None and not self._quiet and not self.executing and len(self.waits):
+            self._ask_host(self._quiesce)
+            return
+        self._quiet = False
         if self.steps is not None and self.steps.expects_no_more() and self.progress():
             return
         if self.executing or not len(self.waits) or self.instance.status is Status.QUEUED:
@@ -355,6 +364,20 @@ class Run:
         if self.core.introspection.replays is not None:
             self.core.introspection.replays.rests(self.instance)
         self.owner.resting(self)
+
+    def _ask_host(self, quiesce: Callable[[RunEvent], Coroutine[Any, Any, None]]) -> None:
+        """Turns of our loop say nothing about code in another process: it must say itself that it only waits."""
+        if self._asking is None:
+            self.core.settling.hold()
+            self._asking = asyncio.get_running_loop().create_task(quiesce(self.event))
+            self._asking.add_done_callback(self._host_is_quiet)
+
+    def _host_is_quiet(self, asking: asyncio.Task[None]) -> None:
+        self._asking = None
+        self.core.settling.release()
+        if not asking.cancelled() and asking.exception() is None and not self._settling:
+            self._quiet = True
+            self._settle()
 
 
 def _is_inside_a_step(instance: Instance) -> bool:

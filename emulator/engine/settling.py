@@ -21,9 +21,17 @@ class Settling:
     def __init__(self) -> None:
         self._next: list[Callable[[], None]] = []
         self._running: list[Callable[[], None]] = []
+        self._held = 0
 
     def __len__(self) -> int:
-        return len(self._next) + len(self._running)
+        return len(self._next) + len(self._running) + self._held
+
+    def hold(self) -> None:
+        """Code in another process was asked whether it has settled; until `release` it counts as going on."""
+        self._held += 1
+
+    def release(self) -> None:
+        self._held -= 1
 
     def add(self, settle: Callable[[], None]) -> None:
         self._next.append(settle)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bindings.errors import ErrorInfo
-from bindings.ports import RunEvent, Runner, StepPort
+from bindings.ports import RemoteRunner, RunEvent, StepPort
 from bindings.values import Encoded
 from emulator.worker.caretaker import Caretaker
 from emulator.worker.child import Child
@@ -43,6 +43,21 @@ class _Live:
     idle: dict[str, list[WireSocket]]
 
 
+class _PassRunner:
+    """The `RemoteRunner` of one Workflow class."""
+
+    def __init__(self, generation: RuntimeGeneration, worker: str, class_name: str) -> None:
+        self._generation = generation
+        self._worker = worker
+        self._class_name = class_name
+
+    async def __call__(self, event: RunEvent, port: StepPort, /) -> Encoded:
+        return await self._generation.run(self._worker, self._class_name, event, port)
+
+    async def quiesce(self, event: RunEvent) -> None:
+        await self._generation.quiesce(event)
+
+
 class RuntimeGeneration:
     """Runs the passes that its code was started with, also when newer code has taken over the requests."""
 
@@ -63,6 +78,7 @@ class RuntimeGeneration:
         self._lender = lender
         self._patience_s = patience_s
         self._instances: Counter[str] = Counter()
+        self._passes: dict[int, Pass] = {}
         self._live: _Live | None = None
         self._starting: asyncio.Task[_Live] | None = None
         self._quick_ends = 0
@@ -205,18 +221,27 @@ class RuntimeGeneration:
             _log.error("%s", error, extra={"action": "runtime_failed"})
 
     # -- passes
-    def runner(self, worker: str, class_name: str) -> Runner:
+    def runner(self, worker: str, class_name: str) -> RemoteRunner:
         """The runner of one Workflow class."""
+        return _PassRunner(self, worker, class_name)
 
-        async def run(event: RunEvent, port: StepPort) -> Encoded:
-            socket, idle = await self._socket(worker)
-            one = Pass(socket, port, self._lender, self._mappers[worker].info)
-            socket.listener = one
-            self._instances[event.instance_id] += 1
-            lease = Lease(lambda: self._release(event.instance_id, one, socket, idle))
+    async def run(self, worker: str, class_name: str, event: RunEvent, port: StepPort) -> Encoded:
+        """One pass of run() in the process as it is now, or is again."""
+        socket, idle = await self._socket(worker)
+        one = Pass(socket, port, self._lender, self._mappers[worker].info)
+        socket.listener = one
+        self._instances[event.instance_id] += 1
+        self._passes[id(event)] = one
+        lease = Lease(lambda: self._release(event.instance_id, one, socket, idle))
+        try:
             return await one.run(class_name, event, lease)
+        finally:
+            del self._passes[id(event)]
 
-        return run
+    async def quiesce(self, event: RunEvent) -> None:
+        one = self._passes.get(id(event))
+        if one is not None:
+            await one.quiesce()
 
     def _release(self, instance_id: str, one: Pass, socket: WireSocket, idle: list[WireSocket]) -> None:
         """Nobody needs the pass any more. Closing ends what still goes on in the runtime."""

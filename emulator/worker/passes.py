@@ -47,6 +47,8 @@ from emulator.worker.wire import (
 
 #: What Workers RPC makes of a stream that fails, whatever the reason (contract case streams-errors).
 _STREAM_FAILED = ErrorInfo("Error", "ReadableStream received over RPC disconnected prematurely.")
+#: Turns of the loop within which a step call that is on record has been answered.
+_STEP_TURNS = 4
 #: Errors of a stream that have a text of their own.
 _STREAM_ERRORS = frozenset({"UnsupportedStreamChunkError"})
 
@@ -106,6 +108,9 @@ class Pass:
         self._lender = lender
         self._mapped = mapped
         self._numbers = count(1)
+        self._settled: asyncio.Future[None] | None = None
+        #: How many answers to step calls were sent.
+        self._told = 0
         self._over: asyncio.Future[Encoded] = loop.create_future()
         self._questions: dict[int, _Question] = {}
         self._streams: dict[int, _IncomingStream] = {}
@@ -138,6 +143,23 @@ class Pass:
             for task in self._tasks:
                 task.cancel()
 
+    async def quiesce(self) -> None:
+        """Returns when user code has taken in all that it was told, and what it did then has reached the engine."""
+        while not self._over.done():
+            told = self._told
+            await self._ask_settled()
+            for _ in range(_STEP_TURNS):
+                await _turn()
+            if told == self._told:
+                return
+
+    async def _ask_settled(self) -> None:
+        if self._settled is None:
+            self._settled = asyncio.get_running_loop().create_future()
+            self._send({"t": "settle"})
+        either: list[asyncio.Future[Any]] = [self._settled, self._over]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+
     def _send(self, head: ToRuntime, body: str | None = None) -> None:
         self._socket.send(write_frame(head, body))
 
@@ -149,6 +171,8 @@ class Pass:
             self._start(head, self._do(head, body))
         elif kind in ("sleep", "sleepUntil", "waitForEvent"):
             self._start(head, self._wait(head, body))
+        elif kind == "settled":
+            self._has_settled()
         elif kind in ("ended", "broken"):
             self._streams[head["s"]].ended(head.get("error"))
         elif "n" in head:
@@ -160,6 +184,11 @@ class Pass:
         number, last, piece = read_piece(data)
         if (stream := self._streams.get(number)) is not None:
             stream.received(piece, last=last)
+
+    def _has_settled(self) -> None:
+        settled, self._settled = self._settled, None
+        if settled is not None and not settled.done():
+            settled.set_result(None)
 
     def socket_lost(self) -> None:
         error = HostCrashed("the runtime of the Worker ended")
@@ -203,6 +232,7 @@ class Pass:
         try:
             done = await call
         except (EngineError, WorkerError) as error:
+            self._told += 1
             self._send(Failed(t="failed", id=call_id, error=wire_error(info_of(error))))
         except RunAborted as error:  # a CancelledError, but one that means the whole pass
             self._fail(error)
@@ -211,6 +241,7 @@ class Pass:
         except Exception as error:  # noqa: BLE001 - the pass raises it
             self._fail(error)
         else:
+            self._told += 1
             if isinstance(done, tuple):
                 self._send(*done)
             else:
@@ -376,6 +407,14 @@ class _IncomingStream:
     def _settle(self, chunk: bytes | None) -> None:
         if self._next is not None and not self._next.done():
             self._next.set_result(chunk)
+
+
+async def _turn() -> None:
+    """One turn of the loop."""
+    loop = asyncio.get_running_loop()
+    turned = loop.create_future()
+    loop.call_soon(turned.set_result, None)
+    await turned
 
 
 def _arguments(body: str, number: int) -> list[Value]:

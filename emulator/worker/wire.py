@@ -112,6 +112,12 @@ class Cancel(TypedDict):
     s: int
 
 
+class Settle(TypedDict):
+    """Say `settled` when user code has taken in all that was sent before and has gone as far as it can."""
+
+    t: Literal["settle"]
+
+
 class Ping(TypedDict):
     t: Literal["ping"]
 
@@ -135,6 +141,7 @@ ToRuntime: TypeAlias = (
     | Failed
     | Pull
     | Cancel
+    | Settle
     | Ping
     | AskClasses
     | CallScheduled
@@ -183,6 +190,10 @@ class Ending(TypedDict):
     error: NotRequired[WireError]
     path: NotRequired[str]
     what: NotRequired[str]
+
+
+class Settled(TypedDict):
+    t: Literal["settled"]
 
 
 class StreamEnd(TypedDict):

@@ -49,11 +49,19 @@ def node_on_path() -> None:
 class Site:
     """Projects that run: their engine, their front door, what they logged."""
 
-    def __init__(self, folders: Sequence[Path], state: Path, wanted: Wanted, patience_s: float) -> None:
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        state: Path,
+        wanted: Wanted,
+        patience_s: float,
+        *,
+        replay_always: bool = False,
+    ) -> None:
         self.folders = list(folders)
         self.state = state
         self.lines: list[ConsoleLine] = []
-        self.engine = Engine(SqliteStore(":memory:"), SystemClock())
+        self.engine = Engine(SqliteStore(":memory:"), SystemClock(), replay_always=replay_always)
         options = RuntimeOptions(state, wanted, patience_s=patience_s)
         self.runtime = JavaScriptRuntime(self._workers, self._port, options, self.lines.append)
 
@@ -168,8 +176,11 @@ async def start_site(tmp_path: Path) -> AsyncIterator[StartSite]:
     """Starts sample projects by name: `await start_site("ts-plain", wanted="auto", patience_s=30)`."""
     running: list[Site] = []
 
-    async def start(*names: str, wanted: Wanted = "auto", patience_s: float = 30) -> Site:
-        site = Site(copy_samples(names, tmp_path), tmp_path / "state", wanted, patience_s)
+    async def start(
+        *names: str, wanted: Wanted = "auto", patience_s: float = 30, replay_always: bool = False
+    ) -> Site:
+        folders = copy_samples(names, tmp_path)
+        site = Site(folders, tmp_path / "state", wanted, patience_s, replay_always=replay_always)
         running.append(site)
         await site.start()
         return site

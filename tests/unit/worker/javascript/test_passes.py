@@ -372,6 +372,29 @@ async def test_a_pass_that_the_engine_gave_up_ends_with_its_error(world: World) 
         await world.running
 
 
+async def test_code_is_quiet_when_it_says_so_and_was_told_nothing_since(world: World) -> None:
+    quiet = asyncio.ensure_future(world.one.quiesce())
+    await world.runtime.hears("settle")
+    world.runtime.say({"t": "sleep", "id": 1}, ["z", 1])
+    world.runtime.say({"t": "settled"})
+    await turns(20)
+    assert not quiet.done()
+
+    world.runtime.say({"t": "settled"})
+
+    await quiet
+
+
+async def test_a_pass_that_is_over_is_quiet(world: World) -> None:
+    quiet = asyncio.ensure_future(world.one.quiesce())
+    await world.runtime.hears("settle")
+
+    world.runtime.say({"t": "returned"}, 1)
+
+    await quiet
+    assert await world.running == "1"
+
+
 async def test_an_answer_that_nobody_waits_for_is_ignored(world: World) -> None:
     world.runtime.say({"t": "value", "n": 99}, 1)
     world.runtime.say({"t": "returned"}, 2)
