@@ -64,7 +64,7 @@ def now_view(
     defined: bool = True,
     blocked: tuple[str, ...] | None = None,
 ) -> NowView:
-    """`payloads` are the last payloads of the awaited types, encoded; `address` is the server's URL and the Workflow."""
+    """`payloads` are the last ones of the awaited types, encoded; `address` is (server URL, Workflow)."""
     sending = _Sending(*address, row.id, payloads)
     items = [_item(step, sending) for step in open_steps[:_SHOWN]] if row.ended_at is None else []
     return NowView(

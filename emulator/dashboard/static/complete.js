@@ -19,8 +19,13 @@ export function startCompletion() {
   input.setAttribute("aria-autocomplete", "list");
   const close = () => { list.hidden = true; input.setAttribute("aria-expanded", "false"); input.removeAttribute("aria-activedescendant"); };
   const open = async () => {
-    words ??= await (await fetch(input.dataset.complete)).json();
-    draw(list, input, choices(input), close);
+    words ??= fetch(input.dataset.complete).then((answer) => answer.json());
+    const typed = input.value;
+    const known = await words;
+    // What was typed meanwhile has its own turn; drawing twice would lose the choice.
+    if (typed !== input.value || (!list.hidden && list.dataset.typed === typed)) return;
+    list.dataset.typed = typed;
+    draw(list, input, choices(input, known), close);
   };
   input.addEventListener("input", open);
   input.addEventListener("click", open);
@@ -33,16 +38,16 @@ function current(input) {
   return before.slice(before.lastIndexOf(" ") + 1);
 }
 
-function choices(input) {
+function choices(input, known) {
   const word = current(input);
   const colon = word.indexOf(":") + 1;
-  const values = words.values[word.slice(0, colon)];
+  const values = known.values[word.slice(0, colon)];
   if (colon && values) {
     const begun = word.slice(colon).toLowerCase();
     return values.filter((value) => value.toLowerCase().includes(begun)).slice(0, 12)
       .map((value) => ({ text: word.slice(0, colon) + (value.includes(" ") ? `"${value}"` : value) + " ", example: value, help: "" }));
   }
-  return colon ? [] : words.words.filter(({ text }) => text.startsWith(word.toLowerCase()));
+  return colon ? [] : known.words.filter(({ text }) => text.startsWith(word.toLowerCase()));
 }
 
 function draw(list, input, found, close) {

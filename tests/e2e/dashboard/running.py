@@ -13,7 +13,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from bindings import values
-from emulator.clock import SystemClock
+from emulator.clock import SystemClock, breathe
 from emulator.config import Settings
 from emulator.engine.definitions import Version, WorkflowDefinition
 from emulator.engine.engine import Engine
@@ -127,7 +127,7 @@ class Dashboard:
         self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
         self._serving = asyncio.ensure_future(self._server.serve(sockets=[self._socket]))
         while not self._server.started:
-            await asyncio.sleep(0.01)
+            await breathe()
 
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ VIEWS = {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def instances(shop: Running) -> Iterator[None]:
+def instances(shop: Running) -> None:
     """One instance in every state that a page can show."""
     for n in range(8):
         shop.create("quick", f"quick-{n}", {"n": n, "user": {"name": "Asha", "tags": ["new", "vip"]}})
@@ -63,7 +63,6 @@ def instances(shop: Running) -> Iterator[None]:
     shop.do(lambda: shop.engine.workflow("orders").pause("order-paused"))
     shop.do(lambda: shop.engine.workflow("orders").send_event("order-done", {"type": "approval"}))
     shop.idle()
-    yield
 
 
 def _axe(page: Page) -> list[dict[str, Any]]:

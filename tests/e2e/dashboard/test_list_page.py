@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -14,13 +14,12 @@ Open = Callable[..., Page]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def instances(shop: Running) -> Iterator[None]:
+def instances(shop: Running) -> None:
     for n in range(60):
         shop.create("quick", f"quick-{n:03d}", {"n": n, "user": {"name": "Asha" if n == 7 else "Ravi"}})
     shop.create("orders", "order-waiting", {"sleep": 0})
     shop.create("orders", "order-declined", {"card": "bad", "limit": 0})
     shop.idle()
-    yield
 
 
 def rows(page: Page) -> list[str]:
