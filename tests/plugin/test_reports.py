@@ -1,0 +1,162 @@
+"""What people read when a test of theirs fails, and the plugin beside other tools: pdb, xdist, coverage."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+from tests.plugin.running import Result, run_pytest, write_suite, write_worker
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    folder = write_suite(tmp_path_factory.mktemp("failing"), "failing")
+    return run_pytest(folder, "--workflow-replay=always", "-q")
+
+
+@pytest.mark.parametrize(
+    ("test", "instance"),
+    [("test_a_plain_assert", "o-1"), ("test_a_plain_assert_in_a_plain_test", "o-2")],
+)
+def test_a_failed_assertion_shows_the_history_of_the_instances(failing, test, instance) -> None:
+    case = failing.cases[test]
+
+    assert case.outcome == "failed"
+    assert "Workflow instances" in failing.output
+    assert f'"{instance}" of order: complete' in failing.output
+    assert "+1 hour  sleep_completed     cool down-1" in failing.output
+
+
+def test_a_wait_that_fails_points_at_the_line_of_the_test(failing) -> None:
+    text = failing.cases["test_a_wait"].text
+
+    assert 'The test would wait: status "complete" of instance "o-3"' in text
+    assert "pace.py" not in text
+    assert text.count("sleep_started") == 1, "the history is shown once"
+
+
+@pytest.mark.parametrize("test", ["test_an_unused_mock", "test_an_unused_mock_in_a_plain_test"])
+def test_fr47_a_mock_of_an_unknown_step_fails_a_test_that_passes(failing, test) -> None:
+    """FR-47: mock 'chrage': an error about an unused mock."""
+    case = failing.cases[test]
+
+    assert case.outcome == "failed"
+    assert 'mock_step_result() for the step "chrage" was never used' in case.text
+    assert 'Did you mean "charge"?' in case.text
+
+
+def test_another_failure_is_not_hidden_by_an_unused_mock(failing) -> None:
+    text = failing.cases["test_an_unused_mock_beside_another_failure"].text
+
+    assert "'shipped' == 'lost'" in text
+    assert "never used" not in text
+
+
+def test_unused_mocks_can_be_allowed(failing) -> None:
+    assert failing.cases["test_an_unused_mock_that_may_be"].outcome == "passed"
+
+
+def test_a_test_without_any_workflow_is_told_how_to_give_one(failing) -> None:
+    text = failing.cases["test_no_workflow_at_all"].text
+
+    assert "workflows.define(...)" in text
+    assert "workflow_project" in text
+
+
+def test_a_mistake_in_the_marker_is_named(failing) -> None:
+    text = failing.cases["test_a_marker_with_a_mistake"].text
+
+    assert "@pytest.mark.workflows takes the keywords auto_advance" in text
+    assert "not projct" in text
+
+
+def test_a_project_that_is_not_there_is_named(failing) -> None:
+    assert "nowhere" in failing.cases["test_a_project_that_is_not_there"].text
+
+
+def test_replays_at_every_wait_find_code_that_differs(failing) -> None:
+    text = failing.cases["test_code_that_differs"].text
+
+    assert "run() of differs does not do the same each time" in text
+    assert 'a replay came to sleep "nap True-1" where sleep "nap False-1"' in text
+
+
+def test_tasks_that_a_test_leaves_behind_do_no_harm(failing) -> None:
+    assert failing.cases["test_a_task_that_is_left_over"].outcome == "passed"
+
+
+def test_a_breakpoint_in_a_step_stops_there_and_times_nothing_out(tmp_path) -> None:
+    folder = write_suite(tmp_path / "debugged", "debugged")
+
+    result = run_pytest(folder, "-q", stdin="p 'cents are', cents\nw\nc\n")
+
+    assert "('cents are', 17)" in result.output
+    assert "-> return cents" in result.output
+    assert result.cases["test_it_stops_in_the_step"].outcome == "passed"
+
+
+@pytest.fixture
+def shop(tmp_path):
+    folder = write_suite(tmp_path / "shop", "simple", "workflow_auto_advance = true\n")
+    write_worker(folder)
+    return folder
+
+
+def test_the_project_above_the_tests_is_found(shop) -> None:
+    result = run_pytest(shop, "-q")
+
+    assert result.code == 0, result.output
+    assert len(result.cases) == 14
+
+
+def test_the_configuration_of_pytest_may_name_the_project(shop) -> None:
+    (shop / "tests").mkdir()
+    (shop / "worker").mkdir()
+    (shop / "test_suite.py").rename(shop / "tests" / "test_suite.py")
+    (shop / "wrangler.jsonc").rename(shop / "worker" / "wrangler.jsonc")
+    (shop / "src").rename(shop / "worker" / "src")
+    (shop / "pytest.ini").write_text("[pytest]\nworkflow_project = worker\n", encoding="utf-8")
+
+    result = run_pytest(shop, "-q")
+
+    assert result.code == 0, result.output
+
+
+def test_fr49_the_same_ids_in_parallel_processes(shop) -> None:
+    """FR-49: in any order and in parallel."""
+    result = run_pytest(shop, "-q", "-n", "2")
+
+    assert result.code == 0, result.output
+
+
+def test_fr41_many_runs_beside_one_another_never_fail(shop) -> None:
+    """FR-41: fifty times under load: no waits inside of the toolkit could run out."""
+    text = (shop / "test_suite.py").read_text(encoding="utf-8").replace("range(12)", "range(50)")
+    (shop / "test_suite.py").write_text(text, encoding="utf-8")
+
+    result = run_pytest(shop, "-q", "-n", "3")
+
+    assert result.code == 0, result.output
+
+
+@pytest.mark.skipif(importlib.util.find_spec("coverage") is None, reason="coverage is not installed")
+def test_coverage_sees_the_lines_of_steps(shop) -> None:
+    coverage = [sys.executable, "-m", "coverage"]
+    run = subprocess.run([*coverage, "run", "--source=src", "-m", "pytest", "-q"], cwd=shop, check=False)
+    report = subprocess.run([*coverage, "report"], cwd=shop, capture_output=True, text=True, check=False)
+
+    assert run.returncode == 0
+    assert "100%" in report.stdout
+
+
+def test_a_run_without_workflows_imports_nothing_of_the_engine(tmp_path) -> None:
+    (tmp_path / "test_plain.py").write_text(
+        "import sys\n\n\ndef test_nothing():\n"
+        "    assert not {'emulator.engine', 'emulator.storage', 'emulator.assembly'} & sys.modules.keys()\n",
+        encoding="utf-8",
+    )
+
+    assert run_pytest(tmp_path, "-q").code == 0
