@@ -24,6 +24,8 @@ _LEVELS: Final = {
 }
 # As scope.mjs writes it: `[instance] text` or `[instance step] text`.
 _TAG: Final = re.compile(r"\[(\S+)(?: ([^\]\n]*))?\] ?")
+# As wrangler shows console.warn and console.error.
+_MARKED: Final = re.compile(r"[▲✘] \[(WARNING|ERROR)\] ")
 _KEPT_LINES: Final = 40
 
 
@@ -86,4 +88,5 @@ def _parsed(raw: str) -> tuple[int, str]:
             record = None
         if isinstance(record, dict) and "message" in record:
             return _LEVELS.get(str(record.get("level")), logging.INFO), str(record["message"])
-    return logging.INFO, raw
+    marked = _MARKED.match(raw)
+    return (_LEVELS[marked[1].lower()], raw[marked.end() :]) if marked is not None else (logging.INFO, raw)

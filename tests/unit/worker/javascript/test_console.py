@@ -32,6 +32,13 @@ def test_json_that_user_code_printed_is_a_plain_line() -> None:
     assert _read('{"a": 1}') == [ConsoleLine(logging.INFO, '{"a": 1}')]
 
 
+def test_the_marks_that_wrangler_puts_before_warnings_and_errors_are_levels() -> None:
+    warning, error = _read("▲ [WARNING] [order-1 a-1] careful", "✘ [ERROR] broken")
+
+    assert warning == ConsoleLine(logging.WARNING, "careful", "order-1", "a-1")
+    assert error == ConsoleLine(logging.ERROR, "broken")
+
+
 def test_a_line_of_a_pass_names_its_instance() -> None:
     assert _read("[order-1] started") == [ConsoleLine(logging.INFO, "started", "order-1")]
 
