@@ -47,7 +47,7 @@ def log_line(line: ConsoleLine) -> None:
 
 
 class Console:
-    """Reads one process's output. `instances` holds the ids of the passes that run in it."""
+    """Reads one process's output. `instances` holds the ids of those whose passes ran in it."""
 
     def __init__(
         self,

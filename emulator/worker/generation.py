@@ -26,6 +26,7 @@ _log = logging.getLogger("stepwell.worker")
 
 #: Sockets kept for the next pass of a Worker.
 _IDLE_SOCKETS: Final = 64
+_RECENT_INSTANCES: Final = 10_000
 #: How long the news of a process's end may take after its sockets were closed.
 _NEWS_S: Final = 2.0
 #: Pauses before a runtime that keeps dying is started again, in seconds.
@@ -78,6 +79,8 @@ class RuntimeGeneration:
         self._lender = lender
         self._patience_s = patience_s
         self._instances: Counter[str] = Counter()
+        #: Ids of instances whose passes ran here not long ago: what they printed may still be on its way.
+        self._recent: dict[str, None] = {}
         self._passes: dict[int, Pass] = {}
         self._live: _Live | None = None
         self._starting: asyncio.Task[_Live] | None = None
@@ -168,7 +171,7 @@ class RuntimeGeneration:
 
     async def _start(self) -> _Live:
         await _pause(_RESTART_PAUSES[min(self._quick_ends, len(_RESTART_PAUSES) - 1)])
-        console = Console(self._instances, self._map_text, self._emit)
+        console = Console(self._recent, self._map_text, self._emit)
         try:
             child, doors = await self._launcher.launch(console.read)
         except RuntimeFailed:
@@ -231,12 +234,19 @@ class RuntimeGeneration:
         one = Pass(socket, port, self._lender, self._mappers[worker].info)
         socket.listener = one
         self._instances[event.instance_id] += 1
+        self._note_recent(event.instance_id)
         self._passes[id(event)] = one
         lease = Lease(lambda: self._release(event.instance_id, one, socket, idle))
         try:
             return await one.run(class_name, event, lease)
         finally:
             del self._passes[id(event)]
+
+    def _note_recent(self, instance_id: str) -> None:
+        self._recent.pop(instance_id, None)
+        self._recent[instance_id] = None
+        if len(self._recent) > _RECENT_INSTANCES:
+            del self._recent[next(iter(self._recent))]
 
     async def quiesce(self, event: RunEvent) -> None:
         one = self._passes.get(id(event))
