@@ -33,10 +33,12 @@ async function redraw() {
   try {
     await draw();
     if (document.getElementById("live")?.dataset.state === "lost") say("live", "Live");
+    pause = Math.max(JOINED_MS, 3 * (performance.now() - began));
   } catch {
     say("lost", "Server not reached, trying again");
+    dirty = true;
+    pause = 1000;
   }
-  pause = Math.max(JOINED_MS, 3 * (performance.now() - began));
 }
 
 async function draw() {

@@ -56,15 +56,15 @@ function show(list, entries) {
     row.setAttribute("role", "option");
     row.id = `go-${index}`;
     row.setAttribute("aria-selected", String(index === 0));
-    const link = document.createElement("a");
-    link.href = entry.url || "#";
-    link.tabIndex = -1;
     const end = document.createElement("span");
     end.className = "end";
     end.textContent = entry.end;
-    link.append(entry.name, end);
-    if (!entry.url) link.addEventListener("click", (event) => { event.preventDefault(); document.getElementById("palette").close(); entry.run(); });
-    row.append(link);
+    row.append(entry.name, end);
+    row.addEventListener("click", () => {
+      document.getElementById("palette").close();
+      if (entry.url) location.href = entry.url;
+      else entry.run();
+    });
     return row;
   }));
 }
@@ -81,6 +81,6 @@ function steer(event, list) {
     event.target.setAttribute("aria-activedescendant", rows[next].id);
   } else if (event.key === "Enter") {
     event.preventDefault();
-    rows[at]?.querySelector("a").click();
+    rows[at]?.click();
   }
 }

@@ -148,7 +148,7 @@ def test_new_rows_wait_while_the_reader_is_further_down(shop: Running, open_page
     page = open_page(f"{shop.base}?workflow=quick")
     expect(page.locator("#live")).to_contain_text("Live")
     page.mouse.wheel(0, 600)
-    page.wait_for_function("window.scrollY > 100")
+    page.wait_for_function("() => window.scrollY > 100")
     before = rows(page)
 
     shop.create("quick", "quick-late", {})

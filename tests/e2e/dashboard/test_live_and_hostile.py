@@ -25,7 +25,7 @@ def test_a_change_is_on_screen_within_200_ms(shop: Running, open_page: Open) -> 
     page.wait_for_timeout(300)
     began = page.evaluate("performance.timeOrigin + performance.now()")
     shop.do(lambda: shop.engine.workflow("orders").pause("watched"))
-    page.wait_for_function("window.seen > 0")
+    page.wait_for_function("() => window.seen > 0")
 
     took = page.evaluate("window.seen") - began
     print(f"a change was on screen after {took:.0f} ms")
@@ -48,7 +48,7 @@ def test_fr52_twenty_updates_neither_move_nor_fold_what_one_looks_at(shop: Runni
     for n in range(20):
         shop.do(lambda n=n: shop.engine.workflow("orders").send_event("busy", {"type": f"other{n}"}))
         page.wait_for_timeout(30)
-    page.wait_for_function("document.querySelector('.tabs').textContent.includes('20')")
+    expect(page.locator(".tabs")).to_contain_text("Events 20")
 
     after = page.evaluate("[window.scrollY, document.querySelector('#panel h2').getBoundingClientRect().top]")
     assert after == before
