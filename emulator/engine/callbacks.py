@@ -49,6 +49,7 @@ class Callbacks:
     def __init__(self, deadlines: Deadlines) -> None:
         self.deadlines = deadlines
         self._spare: _Driver | None = None
+        self._stopped = False
         self._suspended: set[asyncio.Task[None]] = set()
 
     async def within(self, timeout_ms: int, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -60,11 +61,11 @@ class Callbacks:
         try:
             awaited = driver.begin(coroutine)
         except StopIteration as done:
-            self._spare = driver
+            self._keep(driver)
             result: T = done.value
             return result
         except BaseException:
-            self._spare = driver
+            self._keep(driver)
             raise
         late: T = await self._suspend(driver, awaited, timeout_ms)
         return late
@@ -72,6 +73,13 @@ class Callbacks:
     def _take(self) -> _Driver:
         spare = self._spare
         return spare if spare is not None and spare.is_fresh else _Driver(asyncio.get_running_loop())
+
+    def _keep(self, driver: _Driver) -> None:
+        """The callback never suspended: its task can stand by for the next one."""
+        if self._spare is None and not self._stopped:
+            self._spare = driver
+        else:
+            driver.task.cancel()
 
     async def _suspend(self, driver: _Driver, awaited: Any, timeout_ms: int) -> Any:
         self._suspended.add(driver.task)
@@ -91,9 +99,11 @@ class Callbacks:
 
     def stop(self) -> None:
         """At the end of the engine: nobody waits for abandoned callbacks."""
+        self._stopped = True
         self.deadlines.stop()
         if self._spare is not None:
             self._spare.task.cancel()
+            self._spare = None
         for task in list(self._suspended):
             task.cancel()
 

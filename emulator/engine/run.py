@@ -286,24 +286,27 @@ class Run:
             instance.log_mood(_T.WORKFLOW_WAITING)
             if at is not None and at <= self.core.clock.now():
                 return  # over already: it keeps its slot, and goes on when the code has settled
-            self._become_waiting(at)
-        elif instance.status is Status.QUEUED:
-            return  # everything waits for the slot
-        else:
+            self._become(Status.WAITING)
+        elif instance.status is not Status.QUEUED:  # there everything waits for the slot
             self.core.store.set_wake(instance.key, at)
+            self._wake_by(at)
+
+    def _become(self, status: Status) -> None:
+        """Stores the status with the time of the next wake, and sees to that."""
+        at = self.waits.next_at()
+        self.instance.become(status)
+        self.core.store.set_status(self.instance.key, status, self.core.clock.now(), at)
+        self._wake_by(at)
+
+    def _wake_by(self, at: int | None) -> None:
         if at is not None:
             self.owner.wake_by(at)
-
-    def _become_waiting(self, wake_at: int | None) -> None:
-        self.instance.become(Status.WAITING)
-        self.core.store.set_status(self.instance.key, Status.WAITING, self.core.clock.now(), wake_at)
 
     def note_running(self) -> None:
         """An attempt begins."""
         instance = self.instance
         if instance.status is Status.WAITING:
-            instance.become(Status.RUNNING)
-            self.core.store.set_status(instance.key, Status.RUNNING, self.core.clock.now(), self.waits.next_at())
+            self._become(Status.RUNNING)
         if instance.status is Status.RUNNING:
             instance.log_mood(_T.WORKFLOW_RUNNING)
 
@@ -324,9 +327,8 @@ class Run:
             self.waits.remove(wait)
         if not due and not claimed:
             return False
-        if self.instance.status is Status.WAITING:
-            self.instance.become(Status.RUNNING)
-        self.core.store.set_status(self.instance.key, self.instance.status, now, self.waits.next_at())
+        status = self.instance.status
+        self._become(Status.RUNNING if status is Status.WAITING else status)
         self._settle_soon()
         return True
 
@@ -356,7 +358,7 @@ class Run:
             self.owner.superseded(self)
             return
         if self.instance.status is Status.RUNNING:
-            self._become_waiting(self.waits.next_at())
+            self._become(Status.WAITING)
         if self.core.introspection.at_point is not None:
             self._tell_waits()
             if not self.attached:

@@ -47,6 +47,7 @@ class Steps:
         self._core = run.core
         self._records = {(row.kind, row.name, row.count): row for row in records}
         self._next_seq = records[-1].seq + 1 if records else 1
+        self._inside = _by_parent(records)
         #: Event waits of earlier passes that this one has not reached yet, with their types.
         self._expected = {row.seq: _event_type(row) for row in records if _waits_for_event(row)}
         self._counts: Counter[tuple[StepKind, str]] = Counter()
@@ -86,8 +87,10 @@ class Steps:
             row.has_rollback = undo is not None
             self._attempts.begin_first(row)
         elif row.state is StepState.COMPLETED:
+            self._pass_over(row)
             return self._stored(row)
         elif row.state is StepState.FAILED:
+            self._pass_over(row)
             raise stored_error(row)
         return await self._attempts.run(row, settings, callback, is_new=is_new)
 
@@ -114,6 +117,12 @@ class Steps:
         row = self._new_row(identity, config, sensitive)
         self._records[identity] = row
         return row, True
+
+    def _pass_over(self, outer: StepRow) -> None:
+        """Counts the steps inside a step whose callback is not called again, so that those after it keep theirs."""
+        for row in self._inside.get(outer.seq, ()):
+            self._counts[row.kind, row.name] += 1
+            self._pass_over(row)
 
     def _new_row(self, identity: tuple[StepKind, str, int], config: str, sensitive: bool) -> StepRow:
         frame = current_step.get()
@@ -289,6 +298,14 @@ class Steps:
         self._core.store.fail_step(self._run.instance.key, row.seq, row.ended_at, row.error)
         self._run.instance.log(_T.WAIT_TIMED_OUT, step=row.seq)
         wait.fail(WorkerError(error.info))
+
+
+def _by_parent(records: list[StepRow]) -> dict[int, list[StepRow]]:
+    found: dict[int, list[StepRow]] = {}
+    for row in records:
+        if row.parent is not None:
+            found.setdefault(row.parent, []).append(row)
+    return found
 
 
 def _waits_for_event(row: StepRow) -> bool:
