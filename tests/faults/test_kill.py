@@ -9,16 +9,12 @@ import os
 import random
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-
-import pytest
 
 from tests.e2e.process import DevProcess, until
 from tests.faults.books import Attempts, Instance, read
 from tests.faults.traffic import Traffic, expected_output
-
-#: With pytest-xdist and --dist loadgroup, all of it in one process: the kills happen once.
-pytestmark = pytest.mark.xdist_group("kills")
 
 WORKER = Path(__file__).parent / "worker"
 KILLS = int(os.environ.get("STEPWELL_KILLS", "210"))
@@ -27,15 +23,86 @@ INSTANCES = 2 * KILLS
 #: One life in so many ends while the process starts.
 EARLY_END = 5
 
-
-def emulator(folder: Path) -> DevProcess:
-    return DevProcess(WORKER, "--port", "0", "--no-reload", "--persist-to", folder / "state")
+Books = list[tuple[str, Attempts]]
 
 
-@pytest.fixture(scope="module")
-def instances(tmp_path_factory: pytest.TempPathFactory) -> list[Instance]:
+# -- what must hold of every step; each gives those of which it does not
+
+
+def completed_once(books: Books) -> Books:
+    return [(step, one) for step, one in books if list(one.ended.values()).count("completed") != 1]
+
+
+def never_ran_after_it_completed(books: Books) -> Books:
+    return [(step, one) for step, one in books if one.ended.get(max(one.began)) != "completed"]
+
+
+def did_its_work_in_the_attempt_that_completed(books: Books) -> Books:
+    return [
+        (step, one)
+        for step, one in books
+        if [one.did.count(number) for number, end in one.ended.items() if end == "completed"] != [1]
+    ]
+
+
+def began_each_attempt_once(books: Books) -> Books:
+    return [(step, one) for step, one in books if max(Counter(one.began).values()) > 1]
+
+
+def recorded_an_attempt_before_its_code_ran(books: Books) -> Books:
+    return [(step, one) for step, one in books if not set(one.began) <= set(one.started)]
+
+
+def counted_its_attempts_without_a_gap(books: Books) -> Books:
+    return [(step, one) for step, one in books if one.started != list(range(1, len(one.started) + 1))]
+
+
+def ended_every_attempt_that_was_counted(books: Books) -> Books:
+    return [(step, one) for step, one in books if set(one.ended) != set(one.started)]
+
+
+def did_work_twice_only_in_attempts_recorded_as_crashed(books: Books) -> Books:
+    return [
+        (step, one)
+        for step, one in books
+        if not {one.ended.get(number) for number in one.did} <= {"completed", "crashed"}
+    ]
+
+
+HOLDS: tuple[Callable[[Books], Books], ...] = (
+    completed_once,
+    never_ran_after_it_completed,
+    did_its_work_in_the_attempt_that_completed,
+    began_each_attempt_once,
+    recorded_an_attempt_before_its_code_ran,
+    counted_its_attempts_without_a_gap,
+    ended_every_attempt_that_was_counted,
+    did_work_twice_only_in_attempts_recorded_as_crashed,
+)
+
+
+# One test: pytest-xdist would kill the emulator anew for each process that takes one of several.
+def test_after_hundreds_of_kills_every_instance_is_complete_and_no_completed_step_ran_again(tmp_path: Path) -> None:
+    instances = survive(tmp_path)
+    books = [(f"{instance.id} {name}", one) for instance in instances for name, one in instance.steps.items()]
+
+    assert len(instances) == INSTANCES
+    assert {instance.status for instance in instances} == {"complete"}
+    assert [i.id for i in instances if i.output != expected_output(int(i.id.partition("-")[2]))] == []
+    assert {check.__name__: wrong[:5] for check in HOLDS if (wrong := check(books))} == {}
+    assert_that_kills_have_hit(books)
+
+
+def assert_that_kills_have_hit(books: Books) -> None:
+    """Else the test has shown nothing."""
+    ends = Counter(end for _, attempts in books for end in attempts.ended.values())
+    assert ends["crashed"] >= KILLS // 5
+    assert ends["failed"] >= INSTANCES
+    assert max(len(one.started) for _, one in books) >= 3
+
+
+def survive(folder: Path) -> list[Instance]:
     """What the books say after all kills, and after a last life that nobody ended."""
-    folder = tmp_path_factory.mktemp("faults")
     chance = random.Random(SEED)
     traffic = Traffic(INSTANCES, folder / "ledger")
     (folder / "ledger").touch()
@@ -47,9 +114,13 @@ def instances(tmp_path_factory: pytest.TempPathFactory) -> list[Instance]:
             asking.join(20)
     with emulator(folder) as process:
         traffic.finish(process)
-        until("all instances are finished", lambda: _finished(process) == INSTANCES, patience_s=60)
+        until("all instances are finished", lambda: finished(process) == INSTANCES, patience_s=60)
         assert process.stop() == 0
     return read(folder / "state" / "stepwell.sqlite", folder / "ledger")
+
+
+def emulator(folder: Path) -> DevProcess:
+    return DevProcess(WORKER, "--port", "0", "--no-reload", "--persist-to", folder / "state")
 
 
 def live(process: DevProcess, chance: random.Random) -> None:
@@ -61,59 +132,6 @@ def live(process: DevProcess, chance: random.Random) -> None:
         time.sleep(chance.uniform(0.0, 0.25))
 
 
-def _finished(process: DevProcess) -> int:
+def finished(process: DevProcess) -> int:
     counts = process.get("/client/v4/accounts/local/workflows/chaos")["result"]["instances"]
     return sum(counts.get(status, 0) for status in ("complete", "errored", "terminated"))
-
-
-Books = list[tuple[str, Attempts]]
-
-
-@pytest.fixture(scope="module")
-def books(instances: list[Instance]) -> Books:
-    """Every step of every instance."""
-    return [(f"{instance.id} {name}", one) for instance in instances for name, one in instance.steps.items()]
-
-
-def test_every_instance_completes_with_the_result_it_has_without_a_crash(instances: list[Instance]) -> None:
-    assert len(instances) == INSTANCES
-    assert {instance.status for instance in instances} == {"complete"}
-    for instance in instances:
-        assert instance.output == expected_output(int(instance.id.partition("-")[2])), instance.id
-
-
-def test_a_completed_step_never_runs_again(books: Books) -> None:
-    for step, attempts in books:
-        completed = [number for number, end in attempts.ended.items() if end == "completed"]
-        assert len(completed) == 1, (step, attempts)
-        assert max(attempts.began) == completed[0], (step, attempts)
-        assert attempts.did.count(completed[0]) == 1, (step, attempts)
-
-
-def test_an_attempt_begins_once(books: Books) -> None:
-    assert [(step, one) for step, one in books if max(Counter(one.began).values()) > 1] == []
-
-
-def test_an_attempt_is_recorded_before_its_code_runs(books: Books) -> None:
-    assert [(step, one) for step, one in books if not set(one.began) <= set(one.started)] == []
-
-
-def test_every_attempt_that_was_counted_has_ended(books: Books) -> None:
-    for step, attempts in books:
-        assert attempts.started == list(range(1, len(attempts.started) + 1)), (step, attempts)
-        assert set(attempts.ended) == set(attempts.started), (step, attempts)
-
-
-def test_work_done_twice_is_that_of_attempts_recorded_as_crashed(books: Books) -> None:
-    for step, attempts in books:
-        ends = {attempts.ended[number] for number in attempts.did}
-        assert ends <= {"completed", "crashed"}, (step, attempts)
-
-
-def test_the_kills_have_hit_attempts_in_flight(books: Books) -> None:
-    """Else the tests above have shown nothing."""
-    ends = Counter(end for _, attempts in books for end in attempts.ended.values())
-
-    assert ends["crashed"] >= KILLS // 5
-    assert ends["failed"] >= INSTANCES
-    assert max(len(one.started) for _, one in books) >= 3
