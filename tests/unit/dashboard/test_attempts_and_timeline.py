@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+from emulator.dashboard.attempts import tries_by_step
+from emulator.dashboard.scale import folded_scale
+from emulator.dashboard.steps import StepView, settings_of, step_output, step_views
+from emulator.dashboard.timeline import build_timeline
+from emulator.storage.records import StepKind, StepState
+from tests.unit.dashboard.conftest import MakeHistory, MakeInstance, MakeStep
+
+ERROR = json.dumps({"error": {"name": "Error", "message": "no"}, "retryDelayMs": 1_000})
+
+
+def test_attempts_have_their_error_and_the_delay_that_followed(history: MakeHistory) -> None:
+    entries = history(
+        ("attempt_started", 10, 1, 1),
+        ("attempt_errored", 20, 1, 1, ERROR),
+        ("attempt_started", 1_020, 1, 2),
+        ("attempt_completed", 1_030, 1, 2),
+    )
+
+    first, second = tries_by_step(entries)[1].attempts
+
+    assert (first.number, first.ended_at, first.delay_ms) == (1, 20, 1_000)
+    assert first.error is not None
+    assert first.error.text == "Error: no"
+    assert (second.look.word, second.error) == ("Succeeded", None)
+
+
+def test_an_attempt_without_an_end_is_running(history: MakeHistory) -> None:
+    (attempt,) = tries_by_step(history(("attempt_started", 10, 1, 1)))[1].attempts
+
+    assert (attempt.look.word, attempt.ended_at) == ("Running", None)
+
+
+def test_rollbacks_are_apart_from_attempts(history: MakeHistory) -> None:
+    entries = history(
+        ("attempt_started", 10, 1, 1),
+        ("attempt_completed", 20, 1, 1),
+        ("rollback_step_started", 30, 1),
+        ("rollback_attempt_started", 30, 1, 1),
+        ("rollback_attempt_completed", 40, 1, 1),
+        ("rollback_step_completed", 40, 1),
+    )
+
+    tries = tries_by_step(entries)[1]
+
+    assert len(tries.attempts) == len(tries.rollback) == 1
+    assert tries.rolled_back
+
+
+def views(*args: object, **fields: object) -> tuple[StepView, ...]:
+    rows = list(args)
+    return step_views(rows, fields.get("tries", {}), {}, {row.seq: "" for row in rows})  # type: ignore[arg-type, attr-defined]
+
+
+def test_steps_inside_of_steps_are_nested(step: MakeStep) -> None:
+    found = views(step(seq=1), step(seq=2, parent=1), step(seq=3, parent=2), step(seq=4))
+
+    assert [one.depth for one in found] == [0, 1, 2, 0]
+
+
+def test_a_failed_step_says_its_error_in_a_line(step: MakeStep) -> None:
+    (view,) = views(step(state=StepState.FAILED, error='{"name":"E","message":"m"}'))
+
+    assert view.summary == "E: m"
+
+
+def test_defaults_of_a_config_are_told_apart_from_given_ones(step: MakeStep) -> None:
+    defaults = {"retry_limit": 5, "retry_delay_ms": 1_000, "retry_backoff": "linear", "step_timeout_ms": 600_000}
+
+    found = {one.name: (one.value, one.default) for one in settings_of(step(), defaults)}
+
+    assert found == {
+        "retries": ("2", False),
+        "delay": ("1 s", True),
+        "backoff": ("linear", True),
+        "timeout of an attempt": ("10 min", True),
+    }
+
+
+def test_a_sensitive_output_is_not_shown(step: MakeStep) -> None:
+    view = step_output(step(sensitive=True, output=None), "/url", 9)
+
+    assert view.tree is None
+    assert "REDACTED" in view.note
+    assert view.url == ""
+
+
+def test_idle_time_folds_and_work_is_drawn_to_scale() -> None:
+    scale = folded_scale(0, 3_600_200, [(0, 100), (3_600_100, 3_600_200)])
+
+    (fold,) = scale.folds
+    assert (fold.start, fold.end, fold.label) == (100, 3_600_100, "1 h")
+    assert round(scale.position(50) * 2, 1) == round(scale.position(100), 1)
+    assert scale.position(3_600_200) == 100
+
+
+def test_short_gaps_do_not_fold() -> None:
+    assert folded_scale(0, 1_000, [(0, 400), (600, 1_000)]).folds == ()
+
+
+def test_positions_lead_back_to_times() -> None:
+    scale = folded_scale(0, 10_000, [(0, 1_000), (9_000, 10_000)])
+
+    for at in (0, 500, 1_000, 5_000, 9_500, 10_000):
+        assert abs(scale.time(scale.position(at) / 100) - at) <= 5
+
+
+def test_an_axis_of_no_length_is_still_an_axis() -> None:
+    assert folded_scale(5, 5, []).position(5) == 0
+
+
+def test_ticks_are_round_times_since_the_start_and_apart() -> None:
+    ticks = folded_scale(1_000, 9_000, [(1_000, 9_000)]).ticks()
+
+    assert [tick.label for tick in ticks][:3] == ["+0 ms", "+1 s", "+2 s"]
+    assert all(b.at - a.at >= 11 for a, b in pairwise(ticks))
+
+
+def test_a_row_has_a_piece_for_each_attempt_delay_and_rollback(
+    instance: MakeInstance, step: MakeStep, history: MakeHistory
+) -> None:
+    entries = history(
+        ("workflow_queued", 1_000),
+        ("workflow_started", 1_000),
+        ("attempt_started", 1_000, 1, 1),
+        ("attempt_errored", 1_100, 1, 1, ERROR),
+        ("attempt_started", 2_100, 1, 2),
+        ("attempt_completed", 2_200, 1, 2),
+        ("rollback_attempt_started", 2_300, 1, 1),
+        ("rollback_attempt_completed", 2_400, 1, 1),
+        ("workflow_errored", 2_500),
+    )
+    row = instance(ended_at=2_500)
+    steps = views(step(), tries=tries_by_step(entries))
+
+    timeline = build_timeline(row, steps, entries, now=2_500)
+
+    assert [piece.kind for piece in timeline.rows[1].pieces] == ["attempt", "delay", "attempt", "rollback"]
+    assert [piece.kind for piece in timeline.rows[0].pieces] == ["queued", "run"]
+
+
+def test_parallel_steps_overlap(instance: MakeInstance, step: MakeStep, history: MakeHistory) -> None:
+    entries = history(
+        ("attempt_started", 1_000, 1, 1),
+        ("attempt_started", 1_000, 2, 1),
+        ("attempt_completed", 1_500, 1, 1),
+        ("attempt_completed", 1_500, 2, 1),
+    )
+    steps = views(step(seq=1), step(seq=2, name="ship"), tries=tries_by_step(entries))
+
+    _, first, second = build_timeline(instance(ended_at=1_500), steps, entries, now=1_500).rows
+
+    assert first.pieces[0].left == second.pieces[0].left
+
+
+def test_a_pending_sleep_grows_until_now(instance: MakeInstance, step: MakeStep) -> None:
+    nap = step(
+        "nap",
+        kind=StepKind.SLEEP,
+        state=StepState.PENDING,
+        ended_at=None,
+        due_at=9_000,
+        config='{"durationMs":8000}',
+    )
+
+    timeline = build_timeline(instance(), views(nap), [], now=3_000)
+
+    (piece,) = timeline.rows[1].pieces
+    assert piece.open
+    assert piece.title == "sleeping, 2 s"
+
+
+def test_zooming_shows_only_what_lies_inside(instance: MakeInstance, step: MakeStep) -> None:
+    nap = step("nap", kind=StepKind.SLEEP, started_at=1_000, ended_at=2_000, config='{"durationMs":1000}')
+
+    timeline = build_timeline(instance(ended_at=9_000), views(nap), [], now=9_000, window=(5_000, 6_000))
+
+    assert timeline.zoomed
+    assert [row.label for row in timeline.rows] == ["run()"]

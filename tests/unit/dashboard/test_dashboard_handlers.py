@@ -1,0 +1,68 @@
+"""Parts of the handlers that need no server: typed values, files of the project, the policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bindings import values
+from emulator.server.dashboard_actions import Refused, value_of
+from emulator.server.dashboard_answers import POLICY
+from emulator.server.dashboard_sources import Sources
+
+
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        ('{"a": 1.0}', '{"a":1}'),
+        ("", "{}"),
+        ('{"at": {"$": "date", "v": 5}}', '{"at":{"$":"date","v":5}}'),
+    ],
+)
+def test_what_is_typed_is_stored_as_the_codec_writes_it(typed: str, stored: str) -> None:
+    assert value_of(typed, "params") == stored
+
+
+@pytest.mark.parametrize("typed", ["{", '{"$": "nonsense"}', "[1,]"])
+def test_what_is_no_value_is_refused_in_words(typed: str) -> None:
+    with pytest.raises(Refused, match="The params"):
+        value_of(typed, "params")
+
+
+def test_kinds_beyond_json_survive_an_editor() -> None:
+    text = values.encode({"n": b"x", "s": {1, 2}})
+
+    assert value_of(text, "params") == text
+
+
+def test_only_files_of_the_project_are_read(tmp_path: Path) -> None:
+    project, outside = tmp_path / "project", tmp_path / "secret.py"
+    (project / "node_modules").mkdir(parents=True)
+    for path in (project / "shop.py", project / "node_modules" / "x.js", outside):
+        path.write_text("one\ntwo\n")
+    (project / "link.py").symlink_to(outside)
+    sources = Sources([project])
+
+    assert sources.read(str(project / "shop.py")) == ["one", "two"]
+    assert sources.read("shop.py") == ["one", "two"]
+    for name in (str(outside), "../secret.py", "link.py", "node_modules/x.js", "missing.py", "a\0b"):
+        assert sources.read(name) is None, name
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    import os
+
+    sources, path = Sources([tmp_path]), tmp_path / "shop.py"
+    path.write_text("old")
+    assert sources.read("shop.py") == ["old"]
+
+    path.write_text("new")
+    os.utime(path, ns=(1, 1))
+    assert sources.read("shop.py") == ["new"]
+
+
+def test_the_policy_has_no_exception() -> None:
+    assert "unsafe" not in POLICY
+    assert "*" not in POLICY
+    assert "http" not in POLICY

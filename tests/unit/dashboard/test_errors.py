@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from bindings.errors import ErrorInfo
+from emulator.dashboard.errors import error_view, stack_frames
+from emulator.dashboard.explanations import explain
+
+PYTHON = """Traceback (most recent call last):
+  File "/project/shop.py", line 3, in pay
+    charge(card)
+  File "/lib/bank.py", line 9, in charge
+    raise Declined("no")
+Declined: no
+"""
+JAVASCRIPT = """Error: no
+    at pay (/project/src/index.ts:2:9)
+    at /project/node_modules/x.js:7:1
+"""
+SOURCE = ["import bank", "", "charge(card)", "done()"]
+
+
+def read(name: str) -> list[str] | None:
+    return SOURCE if name.startswith("/project/s") else None
+
+
+def test_frames_of_a_python_stack_come_in_its_order() -> None:
+    frames = stack_frames(PYTHON, read)
+
+    assert [(frame.file, frame.line, frame.function, frame.own) for frame in frames] == [
+        ("/project/shop.py", 3, "pay", True),
+        ("/lib/bank.py", 9, "charge", False),
+    ]
+
+
+def test_own_frames_have_the_lines_around_them() -> None:
+    frame = stack_frames(PYTHON, read)[0]
+
+    assert [line.number for line in frame.source] == [1, 2, 3, 4]
+    assert [line.text for line in frame.source if line.here] == ["charge(card)"]
+    assert frame.editor_url == "vscode://file/project/shop.py:3"
+
+
+def test_frames_of_a_javascript_stack_are_read_too() -> None:
+    frames = stack_frames(JAVASCRIPT, read)
+
+    assert [(frame.file, frame.line, frame.own) for frame in frames] == [
+        ("/project/src/index.ts", 2, True),
+        ("/project/node_modules/x.js", 7, False),
+    ]
+
+
+def test_a_line_beyond_the_file_has_no_source() -> None:
+    (frame,) = stack_frames('  File "/project/shop.py", line 99, in pay', read)
+
+    assert frame.own
+    assert frame.source == ()
+
+
+def test_l15_a_stored_error_comes_with_its_cause_chain() -> None:
+    """L15: each error is stored with its stack and shown with source lines."""
+    info = ErrorInfo("Error", "outer", PYTHON, ErrorInfo("ValueError", "inner"))
+
+    view = error_view(info, read)
+
+    assert view.cause is not None
+    assert view.cause.text == "ValueError: inner"
+    assert view.library_frames == 1
+
+
+def test_a_long_path_is_shown_by_its_end() -> None:
+    (frame,) = stack_frames('  File "/home/me/work/project/src/shop.py", line 1, in pay', read)
+
+    assert frame.place == "…/project/src/shop.py:1"
+
+
+def test_errors_of_cloudflares_own_are_explained() -> None:
+    found = explain("WorkflowTimeoutError", "Execution timed out after 5ms")
+
+    assert found is not None
+    assert found.url.startswith("https://developers.cloudflare.com/workflows/")
+    assert explain("CardDeclined", "no money") is None

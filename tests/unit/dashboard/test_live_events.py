@@ -1,0 +1,104 @@
+"""The event stream: what is joined, what a page that was away learns, and what a blocked loop says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from emulator.engine_thread import EngineThread
+from emulator.server.live import REMEMBERED, LiveEvents
+
+pytestmark = pytest.mark.anyio
+
+
+class Observed:
+    """The part of the engine that the stream listens to."""
+
+    def observe(self, observer: Any) -> None:
+        self.observer = observer
+
+
+@pytest.fixture
+async def live() -> LiveEvents:
+    made = LiveEvents(cast(Any, Observed()), EngineThread(asyncio.get_running_loop()))
+    await asyncio.sleep(0)
+    return made
+
+
+async def next_event(stream: AsyncIterator[bytes]) -> str:
+    return (await asyncio.wait_for(anext(stream), 5)).decode()
+
+
+async def test_a_change_of_the_watched_instance_is_told(live: LiveEvents) -> None:
+    stream = live.stream(7, None)
+    assert (await next_event(stream)).startswith("retry:")
+    waiting = asyncio.ensure_future(next_event(stream))
+    await asyncio.sleep(0)
+
+    live.changed(frozenset({7, 8}))
+
+    assert '"keys": [7]' in await waiting
+    await stream.aclose()  # type: ignore[attr-defined]
+
+
+async def test_changes_of_others_are_not_told(live: LiveEvents) -> None:
+    live.changed(frozenset({8}))
+
+    assert live.since(0, 7) == (1, [])
+
+
+async def test_a_burst_is_one_event(live: LiveEvents) -> None:
+    for n in range(1_000):
+        live.changed(frozenset({n % 10}))
+
+    assert live.since(0, None) == (1_000, list(range(10)))
+
+
+async def test_a_page_that_was_away_learns_what_changed_since(live: LiveEvents) -> None:
+    live.changed(frozenset({1}))
+    resume_point = live.revision
+    live.changed(frozenset({2}))
+    stream = live.stream(None, resume_point)
+    await next_event(stream)
+
+    assert '"keys": [2]' in await next_event(stream)
+    await stream.aclose()  # type: ignore[attr-defined]
+
+
+async def test_a_page_of_another_process_reads_everything_anew(live: LiveEvents) -> None:
+    live.changed(frozenset({1}))
+    stream = live.stream(None, "elsewhere-5")
+    await next_event(stream)
+
+    assert "event: change" in await next_event(stream)
+    await stream.aclose()  # type: ignore[attr-defined]
+
+
+async def test_what_is_too_long_ago_counts_as_everything(live: LiveEvents) -> None:
+    for _ in range(REMEMBERED + 10):
+        live.changed(frozenset({1}))
+
+    assert live.since(3, 99) == (REMEMBERED + 10, None)
+
+
+async def test_the_loop_is_watched_only_while_pages_are_open(live: LiveEvents) -> None:
+    stream = live.stream(None, None)
+    await next_event(stream)
+    assert live.watch._task is not None
+
+    await stream.aclose()  # type: ignore[attr-defined]
+    assert live.watch._task is None
+
+
+async def test_a_loop_that_does_not_answer_is_blocked_until_it_does(live: LiveEvents) -> None:
+    live.watch._judge(100)
+    assert live.watch.blocked is None
+
+    live.watch._judge(900)
+    assert live.watch.blocked is not None
+
+    live.watch._judge(0)
+    assert live.watch.blocked is None

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+import pytest
+
+from bindings import values
+from emulator.dashboard.literals import as_javascript, as_json, as_python
+from emulator.dashboard.values import Node, tree_of, value_view
+
+
+def leaf(text: str) -> Node:
+    return tree_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "shown"),
+    [
+        ("null", "null", "null"),
+        ("true", "boolean", "true"),
+        ("1.5", "number", "1.5"),
+        ('"a"', "string", "a"),
+        ('{"$":"undefined"}', "undefined", "undefined"),
+        ('{"$":"number","v":"NaN"}', "number", "NaN"),
+        ('{"$":"bigint","v":"12"}', "number", "12n"),
+        ('{"$":"date","v":0}', "date", "1970-01-01 00:00:00.000 UTC"),
+        ('{"$":"date","v":null}', "date", "Invalid Date"),
+        ('{"$":"regexp","v":"a+","flags":"g"}', "regexp", "/a+/g"),
+        ('{"$":"error","v":{"name":"TypeError","message":"no"}}', "error", "TypeError: no"),
+        ('{"$":"bytes","t":"Uint8Array","v":"aGk="}', "bytes", "Uint8Array(2)"),
+        ('{"$":"map","v":[["a",1]]}', "map", "Map(1)"),
+        ('{"$":"set","v":[1,2]}', "set", "Set(2)"),
+        ('{"$":"object","v":[["$","x"]]}', "object", "{1}"),
+        ('{"a":1,"b":2}', "object", "{2}"),
+        ("[1]", "array", "[1]"),
+    ],
+)
+def test_every_kind_of_value_is_shown_as_what_it_is(text: str, kind: str, shown: str) -> None:
+    node = leaf(text)
+
+    assert (node.kind, node.text) == (kind, shown)
+
+
+def test_a_cycle_is_said() -> None:
+    looped: dict[str, object] = {}
+    looped["self"] = looped
+
+    (child,) = tree_of(values.encode(looped)).children
+
+    assert child.kind == "ref"
+
+
+def test_a_long_value_is_shown_in_part_and_says_so() -> None:
+    node = tree_of(json.dumps(list(range(1_000))), most=10)
+
+    assert len(node.children) == 10
+    assert node.children[-1].text == "… 991 more"
+
+
+def test_a_long_text_is_cut_and_says_so() -> None:
+    assert tree_of(json.dumps("x" * 1_000)).children[0].text == "… 600 more characters"
+
+
+def test_a_damaged_value_is_shown_raw() -> None:
+    assert tree_of("{oops").kind == "raw"
+
+
+def test_a_large_value_waits_until_it_is_asked_for() -> None:
+    view = value_view("output", json.dumps("x" * 100_000), "/url")
+
+    assert view.tree is None
+    assert view.is_there
+    assert "too large" in view.note
+
+
+def test_an_absent_value_is_not_there() -> None:
+    assert not value_view("output", None).is_there
+
+
+def test_python_text_evaluates_to_the_value() -> None:
+    value = {"a": [1, 2.5, None, True], "b": b"hi", "c": {1, 2}, "d": "é"}
+
+    assert eval(as_python(values.encode(value))) == value
+
+
+def test_python_text_of_a_date_evaluates() -> None:
+    from datetime import UTC
+
+    text = as_python('{"$":"date","v":1700000000000}')
+
+    assert eval(text, {"datetime": datetime, "UTC": UTC}) == datetime.fromtimestamp(1_700_000_000, UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('{"$":"date","v":5}', "new Date(5)"),
+        ('{"$":"bigint","v":"9"}', "9n"),
+        ('{"$":"undefined"}', "undefined"),
+        ('{"$":"set","v":[1]}', "new Set([\n    1,\n])"),
+        ('{"$":"number","v":"-0"}', "-0"),
+    ],
+)
+def test_javascript_text_says_each_kind(text: str, shown: str) -> None:
+    assert as_javascript(text) == shown
+
+
+def test_json_text_is_laid_out() -> None:
+    assert as_json('{"a":{"$":"date","v":0}}') == '{\n  "a": "1970-01-01T00:00:00.000Z"\n}'

@@ -1,0 +1,162 @@
+"""The dashboard's reads on SQLite: pages, orders, filters, and plans without full scans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from emulator.storage import queries
+from emulator.storage.records import (
+    EventType,
+    NewInstance,
+    PageFilter,
+    Status,
+    StepKind,
+    StepRow,
+    StepState,
+    Trigger,
+    VersionRow,
+)
+from emulator.storage.sqlite import SqliteStore
+from emulator.storage.view_records import Cursor, ListPage, Order
+from tests.unit.dashboard.conftest import DO_CONFIG
+
+
+@pytest.fixture
+def store() -> Iterator[SqliteStore]:
+    """Two Workflows with ten instances each: every third errored, the others wait, `n` in the params."""
+    store = SqliteStore(":memory:")
+    for name in ("orders", "quick"):
+        workflow = store.put_workflow(name, name, name.title(), "worker", 0)
+        store.define_workflow(workflow, defined=True)
+        version = store.put_version(VersionRow(0, f"v-{name}", workflow, name.title(), "python", 0, "{}"))
+        for n in range(10):
+            _add(store, workflow, version, name, n)
+    store.commit()
+    yield store
+    store.close()
+
+
+def _add(store: SqliteStore, workflow: int, version: int, name: str, n: int) -> None:
+    new = NewInstance(workflow, f"{name}-{n}", n, version, Trigger.API, f'{{"n":{n},"user":{{"id":"u{n}"}}}}')
+    key = store.insert_instance(new, None)
+    assert key is not None
+    store.start(key, n)
+    store.append(key, 1, n, (EventType.WORKFLOW_STARTED, EventType.WORKFLOW_RUNNING))
+    row = StepRow(
+        1, StepKind.WAIT_FOR_EVENT, "approval", 1, None, StepState.PENDING, 0, n, None, 100 + n, False, False,
+        '{"type":"go","timeoutMs":100}', None, None,
+    )  # fmt: skip
+    store.insert_step(key, row)
+    if n % 3 == 0:
+        store.finish(key, Status.ERRORED, 50 + n, expires_at=None, error='{"name":"Error","message":"no luck"}')
+    else:
+        store.set_status(key, Status.WAITING, n, 100 + n)
+
+
+def ids(store: SqliteStore, wanted: PageFilter | None = None, **page: object) -> list[str]:
+    return [row.id for row in store.listed(wanted or PageFilter(), ListPage(**{"limit": 50, **page}))]  # type: ignore[arg-type]
+
+
+def test_the_newest_come_first_across_workflows(store: SqliteStore) -> None:
+    assert ids(store, limit=3) == ["quick-9", "quick-8", "quick-7"]
+
+
+def test_statuses_across_workflows_are_merged_in_order(store: SqliteStore) -> None:
+    found = ids(store, PageFilter(statuses=(Status.ERRORED, Status.COMPLETE)))
+
+    assert found == [f"{name}-{n}" for name in ("quick", "orders") for n in (9, 6, 3, 0)]
+
+
+def test_pages_go_forth_and_back_without_gap(store: SqliteStore) -> None:
+    first = store.listed(PageFilter(), ListPage(6))
+    second = store.listed(PageFilter(), ListPage(6, after=Cursor(0, first[-1].key)))
+    back = store.listed(PageFilter(), ListPage(6, after=Cursor(0, second[0].key), backward=True))
+
+    assert len({row.key for row in (*first, *second)}) == 12
+    assert back == first
+
+
+def test_every_order_pages_by_value_and_key(store: SqliteStore) -> None:
+    wanted = PageFilter(statuses=(Status.WAITING,))
+    whole = ids(store, wanted, order=Order.NEXT_WAKE)
+    head = store.listed(wanted, ListPage(5, Order.NEXT_WAKE))
+    cursor = Cursor(head[-1].wake_at or 0, head[-1].key)
+
+    assert whole[:4] == ["orders-1", "quick-1", "orders-2", "quick-2"]
+    assert [row.id for row in head] + ids(store, wanted, order=Order.NEXT_WAKE, after=cursor) == whole
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (PageFilter(id_text="quick-3"), ["quick-3"]),
+        (PageFilter(workflow=1, param=("n", "4")), ["orders-4"]),
+        (PageFilter(workflow=1, param=("user.id", "u5")), ["orders-5"]),
+        (PageFilter(workflow=1, error_text="LUCK"), ["orders-9", "orders-6", "orders-3", "orders-0"]),
+        (PageFilter(workflow=1, waiting_for="nothing"), []),
+        (PageFilter(workflow=1, step_text="prov", id_text="-7"), ["orders-7"]),
+        (PageFilter(workflow=1, ran_from_ms=990, now=1_000, statuses=(Status.WAITING,)), ["orders-8", "orders-7"]),
+        (PageFilter(workflow=1, trigger=Trigger.CRON), []),
+    ],
+)
+def test_every_filter_narrows(store: SqliteStore, wanted: PageFilter, found: list[str]) -> None:
+    if wanted.ran_from_ms is not None:
+        found = [f"orders-{n}" for n in (8, 7, 5, 4, 2, 1)]
+    assert ids(store, wanted) == found
+
+
+def test_counting_stops_where_it_is_told(store: SqliteStore) -> None:
+    assert store.matching(PageFilter(), 7) == 7
+    assert store.matching(PageFilter(error_text="luck"), 100) == 8
+
+
+def test_an_id_is_found_exactly_before_it_is_found_in_part(store: SqliteStore) -> None:
+    found = store.found_by_id("quick-1", 5)
+
+    assert [one.id for one in found] == ["quick-1"]
+    assert [one.id for one in store.found_by_id("ick-", 3)] == ["quick-9", "quick-8", "quick-7"]
+
+
+def test_tallies_and_places_give_the_open_step(store: SqliteStore) -> None:
+    (tally,) = store.step_tallies([2])
+    (step,) = store.steps_at([(tally.instance, tally.last_seq)])
+
+    assert (tally.state, tally.count) == (StepState.PENDING, 1)
+    assert step.public_name == "approval-1"
+
+
+def test_names_and_event_types_are_known_for_completion(store: SqliteStore) -> None:
+    assert store.known_steps(1) == [(StepKind.WAIT_FOR_EVENT, "approval", "go")]
+
+
+def test_what_wakes_next_comes_in_order(store: SqliteStore) -> None:
+    assert [one.id for one in store.upcoming(3)] == ["orders-1", "quick-1", "orders-2"]
+    assert store.count_waking(102) == 4
+
+
+def test_the_newest_history_is_given_oldest_first(store: SqliteStore) -> None:
+    store.append(1, 3, 9, (EventType.WORKFLOW_WAITING,))
+
+    assert [entry.event_id for entry in store.last_history(1, None, 10)] == [1, 2, 3]
+    assert [entry.event_id for entry in store.history_window(1, 1, 5)] == [1, 2, 3]
+
+
+def test_output_sizes_are_bytes(store: SqliteStore) -> None:
+    row = StepRow(
+        2, StepKind.DO, "é", 1, None, StepState.IN_FLIGHT, 1, 0, 5, None, False, False, DO_CONFIG, None, '"é"'
+    )
+    store.insert_step(1, row)
+    store.complete_step(1, row)
+
+    assert store.output_sizes(1, 1, 9) == {2: 4}
+
+
+@pytest.mark.parametrize("name", ["next_wake", "due_instances", "upcoming", "count_waking"])
+def test_what_is_due_is_read_along_the_index_of_wakes(store: SqliteStore, name: str) -> None:
+    sql = queries.statements()[name]
+    plan = [row[3] for row in store._rows(f"EXPLAIN QUERY PLAN {sql}", (1,) * sql.count("?"))]
+
+    assert any("instance_to_wake" in line for line in plan)
+    assert not any("TEMP B-TREE" in line for line in plan)

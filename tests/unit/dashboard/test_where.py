@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from emulator.dashboard.where import where
+from emulator.storage.records import Status, StepKind, StepState
+from emulator.storage.view_records import StepBrief
+from tests.unit.dashboard.conftest import DO_CONFIG, MakeInstance
+
+
+def brief(**fields: Any) -> StepBrief:
+    plain: dict[str, Any] = {
+        "instance": 1,
+        "seq": 2,
+        "kind": StepKind.DO,
+        "name": "charge",
+        "count": 1,
+        "parent": None,
+        "state": StepState.IN_FLIGHT,
+        "attempts": 1,
+        "started_at": 0,
+        "ended_at": None,
+        "due_at": None,
+        "config": DO_CONFIG,
+        "error": None,
+    }
+    return StepBrief(**{**plain, **fields})
+
+
+@pytest.mark.parametrize(
+    ("focus", "sentence"),
+    [
+        (brief(), "running charge-1"),
+        (brief(attempts=2), "running charge-1 attempt 2 of 3"),
+        (brief(state=StepState.RETRYING, due_at=9), "attempt 2 of 3 of charge-1"),
+        (
+            brief(kind=StepKind.SLEEP, name="nap", state=StepState.PENDING, due_at=9, config='{"durationMs":5}'),
+            "sleeping in nap-1 wakes",
+        ),
+        (
+            brief(
+                kind=StepKind.WAIT_FOR_EVENT,
+                state=StepState.PENDING,
+                due_at=9,
+                config='{"type":"go","timeoutMs":5}',
+            ),
+            "waiting for event “go” times out",
+        ),
+        (None, "in run(), between two steps"),
+    ],
+)
+def test_an_open_step_says_what_the_instance_does(
+    instance: MakeInstance, focus: StepBrief | None, sentence: str
+) -> None:
+    assert where(instance(), focus).plain == sentence
+
+
+def test_more_open_steps_are_counted(instance: MakeInstance) -> None:
+    assert where(instance(), brief(), others=2).plain == "running charge-1 and 2 more"
+
+
+def test_an_errored_one_names_the_step_and_the_error(instance: MakeInstance) -> None:
+    row = instance(status=Status.ERRORED, ended_at=5)
+
+    found = where(row, brief(state=StepState.FAILED), error=("Error", "no money\nat all"))
+
+    assert found.plain == "failed at charge-1 Error: no money"
+
+
+def test_an_error_of_run_itself_is_told_apart(instance: MakeInstance) -> None:
+    row = instance(status=Status.ERRORED, ended_at=5)
+
+    assert where(row, None, error=("TypeError", "")).plain == "failed outside of a step TypeError"
+
+
+def test_a_workflow_without_code_blocks_what_has_not_ended(instance: MakeInstance) -> None:
+    assert where(instance(), None, defined=False).plain.startswith("blocked")
+    assert where(instance(status=Status.COMPLETE, ended_at=5), None, defined=False).plain == ""
+
+
+def test_a_queued_one_says_its_place(instance: MakeInstance) -> None:
+    assert "place 5 in the queue" in where(instance(status=Status.QUEUED), None, queue_place=4).plain
