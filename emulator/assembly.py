@@ -189,6 +189,7 @@ class Emulator:
         for worker in self.workers:
             with contextlib.suppress(asyncio.CancelledError):
                 await worker.host.stop()
+        await self._hosts.stop_holders()
         self.engine.store.close()
 
 

@@ -44,7 +44,7 @@ function accept(request, user, ctx) {
   const { 0: theirs, 1: ours } = new WebSocketPair();
   ours.accept();
   const send = (frame) => ours.send(frame);
-  const handlers = { run: runPasses(send, user, ctx), ...caretaking(send, user, ctx) };
+  const handlers = { run: runPasses(send, user, ctx), ...caretaking(send, user, ctx), ...user.__stepwell?.(send, env) };
   let pass;
   ours.addEventListener("message", ({ data }) => {
     const [head, body] = readFrame(data);

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from bindings.ports import WorkflowPort
 from emulator.config.project import Project
 from emulator.config.settings import Settings
+from emulator.worker.environment import no_other_bindings
 from emulator.worker.host import WorkerHost
 from emulator.worker.output import Emit
 
 if TYPE_CHECKING:
+    from emulator.worker.holder import Holder
     from emulator.worker.python_host import PythonHost
     from emulator.worker.workerd_host import JavaScriptRuntime, JavaScriptWorker
 
@@ -42,6 +44,7 @@ class Hosts:
         self._emit = emit
         self._state = state
         self._runtime: JavaScriptRuntime | None = None
+        self._holders: list[Holder] = []
         self.all: tuple[WorkerHost, ...] = tuple(self._build(project) for project in self._projects)
 
     def _build(self, project: Project) -> WorkerHost:
@@ -56,7 +59,26 @@ class Hosts:
             workflows=self._ports(project),
             now_ms=self._now_ms,
             emit=self._emit,
+            other_binding=self._holder(project).binding if project.config.bindings else no_other_bindings,
         )
+
+    def _holder(self, project: Project) -> Holder:
+        """What holds the other bindings of a Python Worker, when the first of them is used."""
+        from emulator.worker.holder import Holder
+        from emulator.worker.workerd_host import RuntimeOptions
+
+        index = self._projects.index(project)
+        # Tests of Python Workers have no state folder but the project itself.
+        state = self._state if self._state != project.folder else project.folder / ".stepwell"
+        options = RuntimeOptions(state / "bindings" / project.config.name, self._settings.runtime)
+        holder = Holder(lambda: self._projects[index].config, project.vars, options)
+        self._holders.append(holder)
+        return holder
+
+    async def stop_holders(self) -> None:
+        """Ends the runtimes that hold other bindings."""
+        for holder in self._holders:
+            await holder.stop()
 
     def _javascript(self, project: Project) -> WorkerHost:
         if self._runtime is None:

@@ -118,6 +118,21 @@ class Settle(TypedDict):
     t: Literal["settle"]
 
 
+class UseBinding(TypedDict):
+    """To the holder of a Python Worker's bindings: make a call (bindings/held.py), answered by `used`."""
+
+    t: Literal["use"]
+    n: int
+    call: Mapping[str, object]
+
+
+class Release(TypedDict):
+    """The object that the holder keeps under `handle` is not known here any more."""
+
+    t: Literal["release"]
+    handle: int
+
+
 class Ping(TypedDict):
     t: Literal["ping"]
 
@@ -142,6 +157,8 @@ ToRuntime: TypeAlias = (
     | Pull
     | Cancel
     | Settle
+    | UseBinding
+    | Release
     | Ping
     | AskClasses
     | CallScheduled
@@ -207,6 +224,15 @@ class Classes(TypedDict):
 
     t: Literal["classes"]
     classes: Mapping[str, bool]
+
+
+class Used(TypedDict):
+    """The holder's answer: the body is the value, or its fields if it is kept under `handle`."""
+
+    t: Literal["used"]
+    n: int
+    handle: NotRequired[int]
+    error: NotRequired[WireError]
 
 
 class Scheduled(TypedDict):

@@ -1,0 +1,121 @@
+"""Other bindings of Python Workers, held by a Worker of ours in Cloudflare's runtime."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bindings.errors import JsException
+from emulator.config import load_project
+from emulator.worker.holder import Holder
+from emulator.worker.workerd_host import RuntimeOptions
+from tests.javascript.conftest import NODE_MODULES, needs_runtime
+
+pytestmark = [needs_runtime, pytest.mark.anyio]
+
+CONFIG = """
+{
+  "name": "holds",
+  "main": "worker.py",
+  "compatibility_date": "2026-07-01",
+  "compatibility_flags": ["python_workers"],
+  "kv_namespaces": [{ "binding": "KV", "id": "kv" }],
+  "d1_databases": [{ "binding": "DB", "database_name": "db", "database_id": "db" }],
+  "queues": { "producers": [{ "binding": "JOBS", "queue": "jobs" }] }%s
+}
+"""
+
+
+def _holder(folder: Path, more: str = "") -> Holder:
+    (folder / "wrangler.json").write_text(CONFIG % more)
+    (folder / "worker.py").write_text("")
+    if not (folder / "node_modules").exists():
+        (folder / "node_modules").symlink_to(NODE_MODULES)
+    config = load_project(folder, environ={}).config
+    return Holder(lambda: config, {}, RuntimeOptions(folder / "state"))
+
+
+@pytest.fixture(scope="module")
+async def holder(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Holder]:
+    holder = _holder(tmp_path_factory.mktemp("holds"))
+    yield holder
+    await holder.stop()
+
+
+async def test_kv_keeps_text_and_bytes_and_gives_none_for_what_is_missing(holder: Holder) -> None:
+    kv: Any = holder.binding("KV", "KV Namespace")
+
+    await kv.put("text", "täxt")
+    await kv.put("bytes", b"\x00\xff")
+
+    assert await kv.get("text") == "täxt"
+    assert await kv.get("bytes", "arrayBuffer") == b"\x00\xff"
+    assert await kv.get("missing") is None
+
+
+async def test_options_are_keywords_or_a_dict(holder: Holder) -> None:
+    kv: Any = holder.binding("KV", "KV Namespace")
+
+    await kv.put("a", "1", metadata={"n": 1})
+    await kv.put("b", "2", {"metadata": {"n": 2}})
+
+    found = await kv.getWithMetadata("b")
+    listed = await kv.list(prefix="a")
+    assert found.metadata == {"n": 2}
+    assert listed["keys"] == [{"name": "a", "metadata": {"n": 1}}]
+
+
+async def test_statements_are_made_without_await_and_run_with_it(holder: Holder) -> None:
+    db: Any = holder.binding("DB", "D1 Database")
+
+    await db.exec("CREATE TABLE t (n INTEGER)")
+    insert = db.prepare("INSERT INTO t VALUES (?)")
+    await db.batch([insert.bind(1), insert.bind(2)])
+    found = await db.prepare("SELECT n FROM t ORDER BY n").all()
+
+    assert found.results == [{"n": 1}, {"n": 2}]
+
+
+async def test_an_error_over_there_is_a_js_exception_here(holder: Holder) -> None:
+    db: Any = holder.binding("DB", "D1 Database")
+
+    with pytest.raises(JsException, match="no such table: absent"):
+        await db.prepare("SELECT * FROM absent").all()
+
+
+async def test_a_queue_takes_messages(holder: Holder) -> None:
+    jobs: Any = holder.binding("JOBS", "Queue")
+
+    await jobs.send({"work": 1})
+
+
+async def test_kinds_that_need_the_workers_own_code_are_not_held(holder: Holder) -> None:
+    assert holder.binding("COUNTER", "Durable Object") is None
+
+
+async def test_where_nothing_is_installed_nothing_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    holder = _holder(tmp_path)
+    (tmp_path / "node_modules").unlink()
+
+    assert holder.binding("KV", "KV Namespace") is None
+
+
+async def test_an_object_of_r2_has_its_fields_and_its_methods(tmp_path: Path) -> None:
+    holder = _holder(tmp_path, ', "r2_buckets": [{ "binding": "FILES", "bucket_name": "files" }]')
+    files: Any = holder.binding("FILES", "R2 Bucket")
+
+    await files.put("a.txt", "content")
+    text = await (await files.get("a.txt")).text()
+    found = await files.get("a.txt")
+    gc.collect()
+
+    assert text == "content"
+    assert (found.key, found.size) == ("a.txt", 7)
+    assert await found.text() == "content"
+    assert [entry.key for entry in (await files.list()).objects] == ["a.txt"]
+    await holder.stop()
