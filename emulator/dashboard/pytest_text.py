@@ -16,28 +16,31 @@ from __future__ import annotations
 
 from datetime import UTC, datetime  # noqa: F401 - dates among the values
 
+from emulator.testing import introspect_workflow_instance
 
-async def test_{name}(workflows):
-    introspector = await workflows.introspect_instance({workflow!r}, {id!r})
-    await introspector.modify(mocks)
 
-    instance = await workflows.create({workflow!r}, id={id!r}, params={params})
+def test_{name}(workflows, auto_advance):
+    workflow = workflows[{workflow!r}]
+    introspector = introspect_workflow_instance(workflow, {id!r})
+    introspector.modify(mocks)
+
+    workflow.create({{"id": {id!r}, "params": {params}}})
 
     {wait}
 
 
-async def mocks(modify):
+def mocks(modify):
 '''
 
 
 def as_pytest(workflow: str, row: InstanceRow, values: InstanceValues, steps: Sequence[StepRow]) -> str:
     """For the fixtures of `emulator.testing`; a step that is sensitive or a stream is left to run."""
-    wait = f'await introspector.wait_for_status("{row.status}")'
+    wait = f'introspector.wait_for_status("{row.status}")'
     if row.status is Status.COMPLETE and values.output is not None:
-        wait += f"\n    assert await introspector.get_output() == {_indented(as_python(values.output))}"
+        wait += f"\n    assert introspector.get_output() == {_indented(as_python(values.output))}"
     if row.status is Status.ERRORED and values.error is not None:
         info = ErrorInfo.from_json(json.loads(values.error))
-        wait += f"\n    assert (await introspector.get_error())[{'message'!r}] == {info.message!r}"
+        wait += f"\n    assert introspector.get_error()[{'message'!r}] == {info.message!r}"
     head = _HEAD.format(
         id=row.id,
         workflow=workflow,
@@ -54,16 +57,18 @@ def _mock(step: StepRow) -> list[str]:
     if step.count != 1:
         name["index"] = step.count
     if step.kind is StepKind.SLEEP:
-        return [f"await modify.disable_sleeps([{name!r}])"]
+        return [f"modify.disable_sleeps([{name!r}])"]
     if step.kind is StepKind.WAIT_FOR_EVENT:
         return _event(step, name)
     lines = []
     if step.error is not None:
         info = ErrorInfo.from_json(json.loads(step.error))
-        lines.append(f"await modify.mock_step_error({name!r}, {f'{info.name}: {info.message}'!r})")
+        error = {"name": info.name, "message": info.message}
+        lines.append(f"modify.disable_retry_delays([{name!r}])")
+        lines.append(f"modify.mock_step_error({name!r}, {error!r})")
     elif step.state is StepState.COMPLETED and not step.sensitive and step.stream is None:
         value = _indented(as_python(step.output)) if step.output is not None else "None"
-        lines.append(f"await modify.mock_step_result({name!r}, {value})")
+        lines.append(f"modify.mock_step_result({name!r}, {value})")
     else:
         lines.append(f"# {step.public_name} is left to run: its result was not stored in the open")
     return lines
@@ -72,13 +77,11 @@ def _mock(step: StepRow) -> list[str]:
 def _event(step: StepRow, name: dict[str, object]) -> list[str]:
     kind = json.loads(step.config).get("type")
     if step.state is StepState.FAILED:
-        return [f"await modify.force_event_timeout({name!r})"]
+        return [f"modify.force_event_timeout({name!r})"]
     if step.output is None:
         return [f"# {step.public_name} was still waiting for {kind!r}"]
     payload = json.loads(step.output).get("payload")
-    return [
-        f"await modify.mock_event({{'type': {kind!r}, 'payload': {_indented(as_python(json.dumps(payload)))}}})"
-    ]
+    return [f"modify.mock_event({{'type': {kind!r}, 'payload': {_indented(as_python(json.dumps(payload)))}}})"]
 
 
 def _indented(text: str) -> str:
