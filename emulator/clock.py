@@ -274,6 +274,11 @@ async def breathe() -> None:
     await asyncio.sleep(0.0005)
 
 
+def breathe_in_thread() -> None:
+    """As `breathe`, for code without a loop that waits for another process."""
+    time.sleep(0.05)
+
+
 def resolve(future: asyncio.Future[None]) -> None:
     """Ends a future that may have ended already, been cancelled included."""
     if not future.done():

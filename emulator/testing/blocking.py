@@ -12,6 +12,7 @@ from emulator.testing.control import ClockControl, EngineControl
 from emulator.testing.instance import Observed
 from emulator.testing.introspection import WorkflowIntrospector
 from emulator.testing.modifier import WorkflowInstanceModifier
+from emulator.testing.remote import RemoteInstance, RemoteWorkflow, RemoteWorkflows
 from emulator.testing.workflow import TestedWorkflow
 from emulator.testing.workflows import Workflows
 
@@ -25,6 +26,9 @@ _WRAPPED: Final = (
     WorkflowIntrospector,
     ClockControl,
     EngineControl,
+    RemoteWorkflows,
+    RemoteWorkflow,
+    RemoteInstance,
 )
 
 

@@ -18,6 +18,7 @@ from emulator.testing.instance import Observed
 from emulator.testing.modifications import Mention
 from emulator.testing.modifier import Change, WorkflowInstanceModifier
 from emulator.testing.registry import Session
+from emulator.testing.remote import RemoteWorkflow
 from emulator.testing.unused import unused_of_instance, unused_of_session
 from emulator.testing.workflow import TestedWorkflow
 
@@ -147,6 +148,8 @@ def introspect_workflow_instance(
     workflow: TestedWorkflow, instance_id: str
 ) -> _Opening[WorkflowInstanceIntrospector]:
     """An introspector of the instance with this id, which is usually created afterwards."""
+    if isinstance(workflow, RemoteWorkflow):
+        return _Opening(workflow.introspect(instance_id))
     if not workflow or not instance_id:
         raise IntrospectionError("[WorkflowIntrospector] Workflow binding and instance id are required.")
     return _Opening(WorkflowInstanceIntrospector(workflow.emulation, workflow.name, instance_id))

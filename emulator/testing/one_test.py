@@ -17,6 +17,7 @@ from emulator.testing.determinism import findings_report
 from emulator.testing.emulation import IN_MEMORY, Emulation, Options
 from emulator.testing.errors import NotDeterministic, UnusedMocks
 from emulator.testing.explain import summary
+from emulator.testing.target import CONFIGS
 from emulator.testing.unused import unused_mocks
 from emulator.testing.workflows import Workflows
 
@@ -34,7 +35,6 @@ _KNOWN: Final = frozenset(
         "patience",
     }
 )
-_CONFIGS: Final = ("wrangler.jsonc", "wrangler.json", "wrangler.toml")
 
 
 class OneTest:
@@ -54,15 +54,17 @@ class OneTest:
 
     @staticmethod
     def of(request: pytest.FixtureRequest, project: Any) -> OneTest:
-        """Reads the marker, the configuration and the fixture `workflow_project`, in this order."""
+        """Reads the marker, the fixture `workflow_project` and the configuration."""
         marked = _marked(request.node)
         emulation = Emulation(_options(request, marked))
         workflows = Workflows(emulation)
-        found = marked.get("project") or project or request.config.getini("workflow_project")
-        path = _path(found, request) if found else _nearest(request)
+        path = project_of(request, project)
         if path is not None:
             workflows.load(path, env=marked.get("env"), vars=marked.get("vars"))
-        return OneTest(emulation, workflows, plain=not inspect.iscoroutinefunction(request.function))
+        return OneTest(emulation, workflows, plain=is_plain(request))
+
+    def move_clock_by_itself(self) -> None:
+        self.emulation.auto_advance = True
 
     # -- the end
     def summary(self) -> str:
@@ -93,6 +95,17 @@ class OneTest:
         self.emulation.abandon()
         if self._loop is not None:
             self._loop.close()
+
+
+def is_plain(request: pytest.FixtureRequest) -> bool:
+    """Whether the test is no coroutine function."""
+    return not inspect.iscoroutinefunction(request.function)
+
+
+def project_of(request: pytest.FixtureRequest, project: Any) -> Path | None:
+    """The project of a test: that of its marker, of the fixture, of the configuration, or the nearest one above."""
+    found = _marked(request.node).get("project") or project or request.config.getini("workflow_project")
+    return _path(found, request) if found else _nearest(request)
 
 
 def _marked(node: Any) -> Mapping[str, Any]:
@@ -144,7 +157,7 @@ def _nearest(request: pytest.FixtureRequest) -> Path | None:
     """The wrangler file above the test's file that is nearest, within pytest's root folder."""
     root = request.config.rootpath
     for folder in request.path.parents:
-        for name in _CONFIGS:
+        for name in CONFIGS:
             if (folder / name).is_file():
                 return folder / name
         if folder == root or root not in folder.parents:

@@ -16,8 +16,11 @@ import pytest
 
 if TYPE_CHECKING:
     from emulator.testing.one_test import OneTest
+    from emulator.testing.remote_test import RemoteTest
+    from emulator.testing.target import TargetServer
 
-_RUN: Final = pytest.StashKey["OneTest"]()
+_RUN: Final[pytest.StashKey[OneTest | RemoteTest]] = pytest.StashKey()
+_TARGET: Final[pytest.StashKey[TargetServer]] = pytest.StashKey()
 _REPORT: Final = pytest.StashKey[str]()
 _MARKER: Final = (
     "workflows(project=None, env=None, vars=None, limits=None, compat=None, auto_advance=None, start_at=None, "
@@ -32,6 +35,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("auto", "always"),
         default="auto",
         help="always: leave run() at every wait and replay it, and fail tests whose code is not deterministic",
+    )
+    group.addoption(
+        "--workflow-target",
+        default="stepwell",
+        metavar="TARGET",
+        help="the engine that runs the tests: stepwell, wrangler, workerd, or the URL of a running server; "
+        "tests that need more than Cloudflare's own API are skipped with the reason on all but stepwell",
     )
     parser.addini("workflow_project", "folder or wrangler file of the Worker whose Workflows tests use", default="")
     parser.addini("workflow_auto_advance", "whether the clock moves by itself", type="bool", default=False)
@@ -62,38 +72,59 @@ def workflow_project() -> None:
 
 
 @pytest.fixture
-def workflow_run(request: pytest.FixtureRequest, workflow_project: Any) -> Iterator[OneTest]:
+def workflow_run(request: pytest.FixtureRequest, workflow_project: Any) -> Iterator[OneTest | RemoteTest]:
     """What the other fixtures share; tests need not know it."""
-    from emulator.testing.one_test import OneTest
-
-    run = OneTest.of(request, workflow_project)
+    run = _run_of(request, workflow_project)
     request.node.stash[_RUN] = run
     yield run
     run.abandon()
 
 
+def _run_of(request: pytest.FixtureRequest, project: Any) -> OneTest | RemoteTest:
+    from emulator.testing.one_test import OneTest, is_plain, project_of
+
+    wanted: str = request.config.getoption("workflow_target")
+    if wanted == "stepwell":
+        return OneTest.of(request, project)
+    from emulator.testing.remote_test import RemoteTest
+    from emulator.testing.target import TargetError, TargetServer
+
+    path = project_of(request, project)
+    server = request.config.stash.setdefault(_TARGET, TargetServer(wanted))
+    try:
+        return RemoteTest(server.of(path), path, plain=is_plain(request))
+    except TargetError as error:
+        pytest.skip(str(error))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    server = config.stash.get(_TARGET, None)
+    if server is not None:
+        server.stop()
+
+
 @pytest.fixture
-def workflows(workflow_run: OneTest) -> Any:
+def workflows(workflow_run: OneTest | RemoteTest) -> Any:
     """The Workflows of this test on an engine of its own: of the project, and those it defines."""
     return workflow_run.workflows
 
 
 @pytest.fixture
-def clock(workflow_run: OneTest) -> Any:
+def clock(workflow_run: OneTest | RemoteTest) -> Any:
     """The time of this test's engine: `await clock.advance("1 day")`."""
     return workflow_run.clock
 
 
 @pytest.fixture
-def engine(workflow_run: OneTest) -> Any:
+def engine(workflow_run: OneTest | RemoteTest) -> Any:
     """This test's engine: `engine.crash()`, `await engine.restart()`."""
     return workflow_run.engine
 
 
 @pytest.fixture
-def auto_advance(workflow_run: OneTest) -> None:
+def auto_advance(workflow_run: OneTest | RemoteTest) -> None:
     """Moves the clock by itself whenever everything waits for it."""
-    workflow_run.emulation.auto_advance = True
+    workflow_run.move_clock_by_itself()
 
 
 # -- running a test --------------------------------------------------------------------------------------------
@@ -115,7 +146,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         item.obj = original
 
 
-def _plain(item: pytest.Item, run: OneTest) -> Generator[None, Any, Any]:
+def _plain(item: pytest.Item, run: OneTest | RemoteTest) -> Generator[None, Any, Any]:
     try:
         result = yield
     except BaseException:
@@ -126,7 +157,9 @@ def _plain(item: pytest.Item, run: OneTest) -> Generator[None, Any, Any]:
     return result
 
 
-def _ending(test: Callable[..., Coroutine[Any, Any, Any]], item: pytest.Item, run: OneTest) -> Callable[..., Any]:
+def _ending(
+    test: Callable[..., Coroutine[Any, Any, Any]], item: pytest.Item, run: OneTest | RemoteTest
+) -> Callable[..., Any]:
     @functools.wraps(test)
     async def ending(**arguments: Any) -> None:
         __tracebackhide__ = True
