@@ -74,15 +74,23 @@ def test_the_settings_file_of_the_page_is_one_that_is_read(tmp_path: Path) -> No
     assert settings.compat.waiting_status is False
 
 
-@pytest.mark.parametrize("folder", sorted((ROOT / "fixtures" / "workers").glob("*")), ids=lambda path: path.name)
-def test_a_sample_has_a_readme_of_three_lines_and_a_configuration_without_warnings(folder: Path) -> None:
+SAMPLES = ROOT / "fixtures" / "workers"
+CONFIGS = sorted([*SAMPLES.glob("*/wrangler.*"), *SAMPLES.glob("*/*/wrangler.*")])
+
+
+@pytest.mark.parametrize("folder", sorted(SAMPLES.glob("*")), ids=lambda path: path.name)
+def test_a_sample_has_a_readme_of_three_lines(folder: Path) -> None:
     lines = [line for line in (folder / "README.md").read_text(encoding="utf-8").splitlines() if line]
+
     assert lines[0] == f"# {folder.name}"
     assert len(lines) == 3
 
-    opened = open_project(folder, environ={})
 
-    assert opened.project.config.name == folder.name
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: str(path.relative_to(SAMPLES)))
+def test_the_configuration_of_a_sample_is_named_like_it_and_gives_no_warnings(config: Path) -> None:
+    opened = open_project(config.parent, environ={})
+
+    assert opened.project.config.name == config.parent.name
     assert opened.project.warnings == ()
 
 
