@@ -100,6 +100,19 @@ class Worker:
         return [workflow for workflow in self.project.config.workflows if workflow.script_name is None]
 
 
+def with_adopted(project: Project, run: Sequence[Project]) -> Project:
+    """The project with those Workflows of its classes that only other Workers of the run configure."""
+    own = {workflow.name for workflow in project.config.workflows}
+    adopted = {
+        workflow.name: replace(workflow, binding=None, script_name=None)
+        for other in run
+        for workflow in other.config.workflows
+        if workflow.script_name == project.config.name and workflow.name not in own
+    }
+    workflows = (*project.config.workflows, *adopted.values())
+    return project._replace(config=replace(project.config, workflows=workflows)) if adopted else project
+
+
 def ports(engine: Engine, project: Project) -> dict[str, WorkflowPort]:
     """The Workflow bindings of a Worker by their names, those of other scripts in this run included."""
     known = {state.name for state in engine.workflows()}
@@ -170,6 +183,7 @@ class Emulator:
         On `WorkerLoadError` what ran goes on running. Instances of a Workflow that is no longer configured are
         blocked until it is again.
         """
+        project = with_adopted(project, [worker.project for worker in self.workers])
         before, after = self.workers[index], Worker(project, self.workers[index].host)
         declare(self.engine, project, self.settings)
         self._hosts.configure(index, project)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from emulator.assembly import Emulator, declare, open_engine, ports
+from emulator.assembly import Emulator, declare, open_engine, ports, with_adopted
 from emulator.config import ConfigError, Opened, open_project
 from emulator.server.listener import PortInUse, bind
 from emulator.state_folder import StateFolder, StateFolderError
@@ -93,10 +93,12 @@ class _Session:
 
     async def run(self, sock: Any) -> None:
         engine = open_engine(self._settings, str(self._folder.database))
-        for one in self._opened:
-            declare(engine, one.project, one.settings)
+        opened = [one.project for one in self._opened]
+        projects = [with_adopted(project, opened) for project in opened]
+        for project, one in zip(projects, self._opened, strict=True):
+            declare(engine, project, one.settings)
         hosts = Hosts(
-            [one.project for one in self._opened],
+            projects,
             self._settings,
             ports=lambda project: ports(engine, project),
             port=engine.find_workflow,
@@ -104,7 +106,7 @@ class _Session:
             emit=UserOutput(self._printer, engine.store, engine.clock.now),
             state=self._folder.path,
         )
-        emulator = Emulator(self._settings, engine, [one.project for one in self._opened], hosts, sock)
+        emulator = Emulator(self._settings, engine, projects, hosts, sock)
         follower = Follower(engine.store.reader(), self._printer, engine.clock.now)
         engine.observe(follower.note)
         follower.start()

@@ -80,10 +80,16 @@ function caretaking(send, user, ctx) {
   };
 }
 
-/** The exported classes by name: whether each is a Workflow's. */
+/** The exported classes by name: whether each can be a Workflow's. */
 function classesOf(user) {
   const classes = Object.entries(user).filter(([, value]) => typeof value === "function");
-  return Object.fromEntries(classes.map(([name, value]) => [name, value.prototype instanceof WorkflowEntrypoint]));
+  return Object.fromEntries(classes.map(([name, value]) => [name, isWorkflow(value.prototype)]));
+}
+
+// A WorkerEntrypoint with a run() works on Cloudflare as well, and there are projects that rely on it.
+function isWorkflow(prototype) {
+  if (prototype instanceof WorkflowEntrypoint) return true;
+  return prototype instanceof WorkerEntrypoint && typeof prototype.run === "function";
 }
 
 async function callScheduled(handler, { cron, scheduledTime }, ctx) {

@@ -101,7 +101,7 @@ class JavaScriptRuntime:
             await self._replace(parts, tools, choice)
             self._digests = digests
         config = next(part.config for part in parts if part.config.name == name)
-        return await self._describe(config)
+        return await self._describe(config, [part.config for part in parts])
 
     async def stop(self) -> None:
         generation, self._generation = self._generation, None
@@ -164,10 +164,12 @@ class JavaScriptRuntime:
             extra={"action": "runtime_chosen", "runtime": choice.runtime, "reason": choice.reason},
         )
 
-    async def _describe(self, config: WorkerConfig) -> Generation:
+    async def _describe(self, config: WorkerConfig, run: Sequence[WorkerConfig]) -> Generation:
         generation = self._generation
         assert generation is not None
         classes = {w.class_name for w in config.workflows if w.script_name is None}
+        # Another Worker may bind a class of this one that its own configuration does not mention.
+        classes |= {w.class_name for other in run for w in other.workflows if w.script_name == config.name}
         return Generation(
             version_id=self._digests[config.name],
             language="javascript",
