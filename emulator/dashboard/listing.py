@@ -40,6 +40,7 @@ class ListInputs:
     tallies: Sequence[StepTally]
     focus: Sequence[StepBrief]
     errors: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    outputs: Mapping[int, str] = field(default_factory=dict)
     matching: int | None = None
     #: Rows that the page shows already and that may have left the list since.
     extra: Sequence[InstanceRow] = ()
@@ -203,6 +204,7 @@ def _rows(given: ListInputs, shown: Sequence[InstanceRow]) -> tuple[Row, ...]:
             focus.get(row.key),
             others=max(progress.open - 1, 0),
             error=given.errors.get(row.key),
+            output=given.outputs.get(row.key),
             defined=workflow is not None and workflow.defined,
         )
         rows.append(

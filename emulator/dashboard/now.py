@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from bindings.values import UNDEFINED_TEXT
 from emulator.dashboard.attempts import AttemptView
 from emulator.dashboard.clipboard import Snippet, event_snippets
 from emulator.dashboard.statuses import STATUS_LOOKS, Look
@@ -132,6 +133,7 @@ def _item(step: StepView, sending: _Sending) -> NowItem:
         return NowItem("sleeping", step, step.due_at, step.started_at)
     if step.kind is StepKind.WAIT_FOR_EVENT:
         last = sending.payloads.get(step.waits_for)
+        last = None if last == UNDEFINED_TEXT else last
         return NowItem(
             "waiting",
             step,

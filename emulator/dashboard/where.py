@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from bindings.values import NULL_TEXT, UNDEFINED_TEXT
 from emulator.storage.records import InstanceRow, Status, StepKind, StepState
 from emulator.storage.view_records import StepBrief
 
@@ -33,10 +34,13 @@ def where(
     *,
     others: int = 0,
     error: tuple[str, str] | None = None,
+    output: str | None = None,
     defined: bool = True,
     queue_place: int | None = None,
 ) -> Where:
-    """`focus` is the step that matters most now, `others` how many more are open; `error` is name and message."""
+    """`focus` is the step that matters most now, `others` how many more are open; `error` is name and message,
+    `output` the start of what it returned.
+    """
     if not defined and row.ended_at is None:
         return Where("blocked: the Worker has no code for this Workflow now")
     if row.status is Status.QUEUED:
@@ -48,7 +52,7 @@ def where(
     if row.status is Status.PAUSED:
         return Where("paused", at=row.paused_at, ticking="since")
     if row.status in (Status.COMPLETE, Status.TERMINATED):
-        return Where("")
+        return _ended(output)
     found = _open(focus) if focus is not None else Where("in run(), between two steps")
     if others:
         found = Where(found.lead, found.step, _join(found.tail, f"and {others} more"), found.at, found.ticking)
@@ -57,6 +61,11 @@ def where(
 
 def _join(first: str, second: str) -> str:
     return f"{first} {second}" if first else second
+
+
+def _ended(output: str | None) -> Where:
+    """What it returned, as far as it was read; nothing where it returned nothing."""
+    return Where("", tail="" if output in (None, NULL_TEXT, UNDEFINED_TEXT) else f"returned {output}")
 
 
 def _queued(row: InstanceRow, place: int | None) -> Where:

@@ -128,6 +128,7 @@ class Reads:
         extra = self._shown_already(request, {row.key for row in rows})
         tallies = self.reader.step_tallies(row.key for row in (*rows, *extra))
         errored = [row.key for row in (*rows, *extra) if row.status in (Status.ERRORED, Status.ROLLING_BACK)]
+        complete = [row.key for row in (*rows, *extra) if row.status is Status.COMPLETE]
         counts = self.counts()
         return ListInputs(
             query=query,
@@ -139,6 +140,7 @@ class Reads:
             tallies=tallies,
             focus=self.reader.steps_at(focus_places([*rows, *extra], tallies)),
             errors=self.reader.error_briefs(errored) if errored else {},
+            outputs=self.reader.output_briefs(complete) if complete else {},
             matching=self.count(wanted, counts),
             extra=extra,
         )

@@ -83,6 +83,9 @@ class ViewReads:
         rows = self._all("error_briefs", (json.dumps(list(keys)),))
         return {key: (name or "Error", message or "") for key, name, message in rows}
 
+    def output_briefs(self, keys: Iterable[int]) -> dict[int, str]:
+        return dict(self._all("output_briefs", (json.dumps(list(keys)),)))
+
     def known_steps(self, workflow: int | None) -> list[tuple[StepKind, str, str]]:
         return [(KIND_OF_CODE[kind], name, of) for kind, name, of in self._all("known_steps", (workflow,))]
 

@@ -42,6 +42,10 @@ class ViewReader(Protocol):
         """Name and the first 300 characters of the message of their errors, by key."""
         ...
 
+    def output_briefs(self, keys: Iterable[int]) -> dict[int, str]:
+        """The first 160 characters of their outputs as they are stored, by key."""
+        ...
+
     def step_window(self, key: int, from_seq: int, limit: int) -> list[StepRow]:
         """Steps from `from_seq` on, without outputs."""
         ...

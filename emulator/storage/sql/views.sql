@@ -31,6 +31,11 @@ SELECT octet_length(params), octet_length(output), octet_length(error) FROM inst
 SELECT key, error ->> 'name', substr(error ->> 'message', 1, 300) FROM instance
 WHERE key IN (SELECT value FROM json_each(?)) AND error IS NOT NULL;
 
+-- name: output_briefs
+-- The start of the outputs of the instances in a JSON list of keys.
+SELECT key, substr(output, 1, 160) FROM instance
+WHERE key IN (SELECT value FROM json_each(?)) AND output IS NOT NULL;
+
 -- name: history_window
 -- Entries of a stretch of steps, and those of the instance itself.
 SELECT event_id, types, at, step, attempt, detail FROM history

@@ -82,3 +82,10 @@ def test_a_workflow_without_code_blocks_what_has_not_ended(instance: MakeInstanc
 
 def test_a_queued_one_says_its_place(instance: MakeInstance) -> None:
     assert "place 5 in the queue" in where(instance(status=Status.QUEUED), None, queue_place=4).plain
+
+
+def test_a_complete_one_says_what_it_returned(instance: MakeInstance) -> None:
+    row = instance(status=Status.COMPLETE, ended_at=5)
+
+    assert where(row, None, output='{"n":1}').plain == 'returned {"n":1}'
+    assert where(row, None, output="null").plain == ""
