@@ -21,7 +21,7 @@ from emulator.testing.target import CONFIGS
 from emulator.testing.unused import unused_mocks
 from emulator.testing.workflows import Workflows
 
-_KNOWN: Final = frozenset(
+KEYWORDS: Final = frozenset(
     {
         "project",
         "env",
@@ -112,10 +112,10 @@ def _marked(node: Any) -> Mapping[str, Any]:
     """The keywords of all `workflows` markers; the nearest one counts."""
     marked: dict[str, Any] = {}
     for marker in node.iter_markers("workflows"):
-        unknown = set(marker.kwargs) - _KNOWN
+        unknown = set(marker.kwargs) - KEYWORDS
         if marker.args or unknown:
             raise pytest.UsageError(
-                f"@pytest.mark.workflows takes the keywords {', '.join(sorted(_KNOWN))}; not "
+                f"@pytest.mark.workflows takes the keywords {', '.join(sorted(KEYWORDS))}; not "
                 f"{', '.join([*map(repr, marker.args), *sorted(unknown)])}"
             )
         marked = {**marker.kwargs, **marked}
