@@ -18,7 +18,8 @@ from emulator.worker.console import Console, ConsoleLine, log_line
 from emulator.worker.frames import WireSocket
 from emulator.worker.host import HostCrashed, WorkerLoadError
 from emulator.worker.launch import Doors, Launcher, RuntimeFailed
-from emulator.worker.passes import Lease, Pass, StreamLender
+from emulator.worker.lease import Lease
+from emulator.worker.passes import Pass, StreamLender
 from emulator.worker.sourcemaps import StackMapper
 from emulator.worker.watchdog import Watchdog
 

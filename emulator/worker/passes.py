@@ -25,6 +25,8 @@ from bindings.ports import (
 )
 from bindings.values import Encoded, Value, decode
 from emulator.worker.host import HostCrashed
+from emulator.worker.incoming_stream import IncomingStream
+from emulator.worker.lease import Lease
 from emulator.worker.wire import (
     Answer,
     CallCallback,
@@ -45,12 +47,8 @@ from emulator.worker.wire import (
     write_frame,
 )
 
-#: What Workers RPC makes of a stream that fails, whatever the reason (contract case streams-errors).
-_STREAM_FAILED = ErrorInfo("Error", "ReadableStream received over RPC disconnected prematurely.")
 #: Turns of the loop within which a step call that is on record has been answered.
 _STEP_TURNS = 4
-#: Errors of a stream that have a text of their own.
-_STREAM_ERRORS = frozenset({"UnsupportedStreamChunkError"})
 
 
 class Sender(Protocol):
@@ -73,19 +71,6 @@ class _Question:
 
     answer: asyncio.Future[tuple[Answer, str]]
     context: contextvars.Context
-
-
-class Lease:
-    """The right to a socket. It ends with the last who holds it: the runner, or a rollback handler.
-
-    The engine calls rollback handlers after run() has ended; when it has dropped them all, nobody needs the socket.
-    """
-
-    def __init__(self, release: Callable[[], None]) -> None:
-        self._release = release
-
-    def __del__(self) -> None:
-        self._release()
 
 
 class Pass:
@@ -113,7 +98,7 @@ class Pass:
         self._told = 0
         self._over: asyncio.Future[Encoded] = loop.create_future()
         self._questions: dict[int, _Question] = {}
-        self._streams: dict[int, _IncomingStream] = {}
+        self._streams: dict[int, IncomingStream] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._last_answers: dict[int, tuple[int, Encoded]] = {}
         self._context = contextvars.copy_context()
@@ -347,7 +332,7 @@ class Pass:
     def _answered(self, head: Answer, body: str) -> None:
         question = self._questions.pop(head["n"], None)
         if head["t"] == "stream":
-            self._streams[head["s"]] = _IncomingStream()
+            self._streams[head["s"]] = IncomingStream()
         if question is not None and not question.answer.done():
             question.answer.set_result((head, body))
 
@@ -365,48 +350,6 @@ class Pass:
             del self._streams[number]
             if not stream.over:
                 self._send({"t": "cancel", "s": number})
-
-
-class _IncomingStream:
-    """Chunks of one stream of user code, one at a time."""
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._next: asyncio.Future[bytes | None] | None = None
-        self._failure: BaseException | None = None
-        self.over = False
-
-    async def next(self) -> bytes | None:
-        """The next chunk, which has been asked for; None at the end. Raises `WorkerError` if the stream failed."""
-        if self._failure is not None:
-            raise self._failure
-        self._next = asyncio.get_running_loop().create_future()
-        return await self._next
-
-    def received(self, piece: bytes, *, last: bool) -> None:
-        self._parts.append(piece)
-        if last:
-            chunk = b"".join(self._parts)
-            self._parts.clear()
-            self._settle(chunk)
-
-    def ended(self, error: WireError | None) -> None:
-        self.over = True
-        if error is None:
-            self._settle(None)
-        else:
-            known = error["name"] in _STREAM_ERRORS
-            self.failed(WorkerError(error_info(error) if known else _STREAM_FAILED))
-
-    def failed(self, error: BaseException) -> None:
-        self.over = True
-        self._failure = error
-        if self._next is not None and not self._next.done():
-            self._next.set_exception(error)
-
-    def _settle(self, chunk: bytes | None) -> None:
-        if self._next is not None and not self._next.done():
-            self._next.set_result(chunk)
 
 
 async def _turn() -> None:

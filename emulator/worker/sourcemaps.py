@@ -14,6 +14,8 @@ from bindings.errors import ErrorInfo
 
 _DIGITS: Final = {c: n for n, c in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")}
 _LINE_COLUMN: Final = re.compile(r":(\d{1,9}):(\d{1,9})")
+# The runtime's own module, by which we carry the scope of a step.
+_RUNTIME_FRAME: Final = re.compile(r"\s+at \S* ?\(?cloudflare:workers:\d+:\d+\)?$")
 _OURS: Final = "bindings/javascript/"
 
 
@@ -106,6 +108,8 @@ class StackMapper:
         return replace(info, stack=stack, cause=None if info.cause is None else self.info(info.cause))
 
     def _line(self, line: str) -> str | None:
+        if _RUNTIME_FRAME.match(line):
+            return None
         at = line.find(f"{self._name}:")
         match = _LINE_COLUMN.match(line, at + len(self._name)) if at >= 0 else None
         place = self._map.place(int(match[1]), int(match[2])) if match is not None else None

@@ -29,7 +29,8 @@ from bindings.ports import (
 )
 from bindings.values import Encoded
 from emulator.clock import turns
-from emulator.worker.passes import Lease, Pass
+from emulator.worker.lease import Lease
+from emulator.worker.passes import Pass
 
 pytestmark = pytest.mark.anyio
 

@@ -59,6 +59,12 @@ def test_frames_of_the_entry_itself_are_left_out() -> None:
     assert _mapper().text(stack) == "Error: no\n    at charge (src/orders.ts:3:1)"
 
 
+def test_frames_of_the_runtime_are_left_out() -> None:
+    stack = "Error: no\n    at charge (worker.js:2:1)\n    at Module.withEnv (cloudflare:workers:19:21)"
+
+    assert _mapper().text(stack) == "Error: no\n    at charge (src/orders.ts:3:1)"
+
+
 def test_a_message_that_names_no_bundle_is_left_alone() -> None:
     assert _mapper().text("other.js:2:1 broke") == "other.js:2:1 broke"
 
