@@ -26,7 +26,7 @@ async def test_modules_variables_and_the_request_are_what_the_project_expects(pl
 async def test_env_has_its_bindings_at_the_top_level_of_a_module_and_none_of_ours(plain: Site) -> None:
     about = await plain.get("/about")
 
-    assert about["namesAtStart"] == ["API_KEY", "GREETING", "ORDERS", "PROBES", "SETTINGS"]
+    assert about["namesAtStart"] == ["API_KEY", "BROKEN", "GREETING", "ORDERS", "PROBES", "SETTINGS"]
 
 
 async def test_an_order_runs_through_steps_a_retry_a_sleep_and_an_event(plain: Site) -> None:
@@ -60,6 +60,25 @@ async def test_a_created_instance_is_there_whatever_the_worker_answers_fr22(plai
 
     assert answer.status_code == 302
     assert (await plain.get("/status?id=o3"))["status"] in ("queued", "running", "waiting")
+
+
+async def test_a_constructor_that_throws_errors_the_instance_and_nothing_else_fr83(plain: Site) -> None:
+    """FR-83: other instances, and the server, are untouched."""
+    await plain.engine.workflow("ts-broken").create({"id": "b1"})
+
+    await plain.until(lambda: plain.values("ts-broken", "b1").error is not None)
+
+    assert '"message": "ctor"' in (plain.values("ts-broken", "b1").error or "")
+    assert (await plain.probe("after-b1", "count", key="after-b1"))["output"] == 1
+
+
+async def test_workflows_of_one_script_keep_their_instances_apart_fr20(plain: Site) -> None:
+    """FR-20: the same id in two Workflows."""
+    await plain.post("/orders?id=same", {"total": 1})
+    probed = await plain.probe("same", "count", key="same")
+
+    assert probed["status"] == "complete"
+    assert (await plain.get("/status?id=same"))["status"] in ("queued", "running", "waiting")
 
 
 async def test_values_keep_their_types_from_a_step_to_run_and_to_the_status(plain: Site) -> None:

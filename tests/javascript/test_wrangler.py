@@ -26,7 +26,7 @@ async def test_a_project_runs_in_wrangler_as_in_workerd(start_site: StartSite) -
 
     assert about["greeting"] == "hello"
     assert about["key"] == "secret from .dev.vars"
-    assert about["namesAtStart"] == ["API_KEY", "GREETING", "ORDERS", "PROBES", "SETTINGS"]
+    assert about["namesAtStart"] == ["API_KEY", "BROKEN", "GREETING", "ORDERS", "PROBES", "SETTINGS"]
     assert order["output"]["charged"]["attempt"] == 2
     assert stream["output"] == {"start": "a stream x", "length": 600_009}
     assert child["output"] == {"child": "c1-child", "output": 1}
