@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import httpx
+import pytest
 
 from emulator.testing.contract_cases import Case
 from emulator.testing.contract_drive import HttpDeployment
@@ -26,12 +27,14 @@ def test_each_case_goes_to_the_deployment_it_asks_for(case_of: CaseOf, clock: Hu
         "preserve": ScriptedDeployment(),
         "clock": ScriptedDeployment(),
         "lax": ScriptedDeployment(),
+        "documented": ScriptedDeployment(),
     }
     wanted: dict[Wanted, dict[str, Any]] = {
         "default": {},
         "preserve": {"profile": "preserve"},
         "clock": {"clock": True},
         "lax": {"tags": ["lax"]},
+        "documented": {"tags": ["documented"]},
     }
 
     cases = [case_of(id=name, actions=[{"call": "get"}], final=False, **fields) for name, fields in wanted.items()]
@@ -47,8 +50,11 @@ def test_a_case_whose_deployment_is_not_there_is_skipped(case_of: CaseOf, clock:
     assert outcomes["c"].skipped == "no replace deployment was given"
 
 
-def test_a_lax_case_is_content_with_the_default_deployment(case_of: CaseOf, clock: HurriedClock) -> None:
-    outcomes = run([case_of(tags=["lax"], final=False, actions=[])], {"default": ScriptedDeployment()}, clock)
+@pytest.mark.parametrize("tag", ["lax", "documented"])
+def test_a_case_about_limits_is_content_with_the_default_deployment(
+    case_of: CaseOf, clock: HurriedClock, tag: str
+) -> None:
+    outcomes = run([case_of(tags=[tag], final=False, actions=[])], {"default": ScriptedDeployment()}, clock)
 
     assert outcomes["c"].skipped is None
 
