@@ -87,7 +87,7 @@ UPDATE instance SET status = 1, queue_rank = NULL, started_at = coalesce(started
 
 -- name: set_status
 -- Moves between running, waiting, waitingForPause and rollingBack.
-UPDATE instance SET status = ?, modified_at = ?, wake_at = ?, queue_rank = NULL WHERE key = ?;
+UPDATE instance SET status = ?, modified_at = ?, wake_at = ?, queue_rank = NULL, paused_at = NULL WHERE key = ?;
 
 -- name: queue_instance
 -- Back into the queue, at the place that the rank says.
