@@ -211,6 +211,7 @@ class Pass:
         task = asyncio.get_running_loop().create_task(self._tell(head["id"], call), context=context.copy())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: call.close())  # cancelled before its first turn, it was never awaited
 
     async def _tell(self, call_id: int, call: Coroutine[Any, Any, Done | tuple[Done, str]]) -> None:
         """Tells the runtime how a step call ended; errors that are no result of it end the pass."""
