@@ -14,13 +14,13 @@ BEYOND_THE_CAP = 10_000
 
 async def sleepers(server: Server, limits: dict[str, float], count: int = 100_000) -> list[Figure]:
     """Memory per sleeping instance beyond the cap, then the start with all of them stored."""
-    empty_s = await _restart(server)
+    empty_s = await _best_restart(server)
     await make_sleepers(server, BEYOND_THE_CAP)
     before = server.memory_bytes()
     await make_sleepers(server, count - BEYOND_THE_CAP)
     await asyncio.sleep(1)
     per_sleeper_kb = (server.memory_bytes() - before) / (count - BEYOND_THE_CAP) / 1000
-    full_s = await _restart(server)
+    full_s = await _best_restart(server)
     row_kb = limits["row_bytes"] / 1000
     return [
         Figure(
@@ -30,6 +30,11 @@ async def sleepers(server: Server, limits: dict[str, float], count: int = 100_00
             f"start with {count:,} sleepers", full_s, "s", empty_s, "start without any", "ratio at most", 1.5, 1.15
         ),
     ]
+
+
+async def _best_restart(server: Server, times: int = 3) -> float:
+    """The shortest of a few restarts: on a shared machine the others say how busy it was."""
+    return min([await _restart(server) for _ in range(times)])
 
 
 async def _restart(server: Server) -> float:
