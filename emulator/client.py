@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 
 from emulator.config import ConfigError, open_project
+from emulator.config.settings import STATE_FOLDER
 from emulator.server import urls
 from emulator.state_folder import read_running
 
@@ -54,9 +55,14 @@ def find_server(port: int | None, folder: Path, token: str | None = None) -> Ser
 def _project(folder: Path) -> tuple[Path | None, str | None]:
     try:
         settings = open_project(folder, environ=os.environ).settings
-    except ConfigError:  # not in a project, or in one that cannot be started now
-        return None, os.environ.get("STEPWELL_TOKEN")
+    except ConfigError:  # not in a project, or in one that is being edited while it runs
+        return _state_folder_above(folder), os.environ.get("STEPWELL_TOKEN")
     return settings.persist_to, settings.token
+
+
+def _state_folder_above(folder: Path) -> Path | None:
+    places = (place / STATE_FOLDER for place in (folder, *folder.parents))
+    return next((place for place in places if place.is_dir()), None)
 
 
 def _reachable(url: str) -> str:
