@@ -51,7 +51,7 @@ async def fan_out(server: Server, limits: dict[str, float]) -> list[Figure]:
 
 
 async def over_http(server: Server, limits: dict[str, float], count: int = 1_000) -> list[Figure]:
-    """Instances of 3 steps from 32 connections, until the last one has ended; before that twice, to fill all caches."""
+    """Instances of 3 steps from 32 connections, until the last one ends; twice before, to fill all caches."""
     apis = [server.api() for _ in range(CONNECTIONS)]
     for _ in range(2):
         await _create_and_finish(apis, count)
