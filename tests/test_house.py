@@ -1,0 +1,411 @@
+"""The architecture, as a test: who may import whom, who may hold SQL, who may read the clock.
+
+`ARROWS` is the shortest description of the house that cannot go stale: a row may import what it lists, besides the
+standard library and itself. Add a package here when it comes; think twice before adding an arrow.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache, cached_property
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("bindings", "emulator")
+MOST_LINES = 700
+
+GROUND = ("bindings",)
+STORED = ("emulator.storage.records", "emulator.storage.store")
+
+ARROWS: dict[str, tuple[str, ...]] = {
+    # what user code sees: the ground under everything
+    "bindings": (),
+    # small things without state
+    "emulator.clock": (),
+    "emulator.crons": (),
+    "emulator.limits": ("bindings.durations", "bindings.errors"),
+    "emulator.state_folder": (),
+    "emulator.engine_thread": (),
+    # rows and SQL; no policy
+    "emulator.storage": (),
+    # durable execution; neither HTTP nor SQL nor the language of a Worker
+    "emulator.engine": (*GROUND, *STORED, "emulator.clock", "emulator.crons", "emulator.limits"),
+    # loading and calling user code; handed the engine through bindings.ports
+    "emulator.worker": (*GROUND, "emulator.config"),
+    "emulator.config": ("bindings.durations", "bindings.errors", "emulator.crons", "emulator.limits"),
+    # pure: records -> view models -> HTML
+    "emulator.dashboard": (*GROUND, "emulator.storage.records", "emulator.storage.view_records"),
+    "emulator.server": (
+        *GROUND,
+        *STORED,
+        "emulator.clock",
+        "emulator.config",
+        "emulator.crons",
+        "emulator.dashboard",
+        "emulator.engine",
+        "emulator.engine_thread",
+        "emulator.limits",
+        "emulator.storage.view_records",
+        "emulator.worker.host",
+    ),
+    "emulator.terminal": (*GROUND, *STORED, "emulator.worker.console"),
+    # what users test with: it builds what the assembly builds
+    "emulator.testing": (
+        *GROUND,
+        *STORED,
+        "emulator.assembly",
+        "emulator.clock",
+        "emulator.config",
+        "emulator.engine",
+        "emulator.limits",
+        "emulator.server.urls",
+        "emulator.storage.sqlite",
+        "emulator.worker",
+    ),
+    "emulator.client": ("emulator.config", "emulator.server", "emulator.state_folder"),
+    # the one place that puts parts together; nothing of the command line or the tests
+    "emulator.assembly": (
+        *GROUND,
+        "emulator.clock",
+        "emulator.config",
+        "emulator.engine",
+        "emulator.engine_thread",
+        "emulator.limits",
+        "emulator.server",
+        "emulator.storage",
+        "emulator.worker",
+    ),
+    "emulator.dev": (
+        *GROUND,
+        "emulator.assembly",
+        "emulator.config",
+        "emulator.server",
+        "emulator.state_folder",
+        "emulator.storage.connection",
+        "emulator.terminal",
+        "emulator.worker",
+    ),
+    # the command line; nothing imports it
+    "emulator.cli": ("bindings.durations", "emulator.client", "emulator.config", "emulator.dev"),
+}
+
+LIBRARIES: dict[str, tuple[str, ...]] = {
+    "bindings": ("httpx",),
+    "emulator.crons": ("cronsim",),
+    "emulator.storage": ("apsw",),
+    "emulator.engine": ("cronsim",),
+    "emulator.worker": ("httptools", "uvicorn", "watchfiles", "websockets"),
+    "emulator.config": ("dotenv", "pyjson5"),
+    "emulator.dashboard": ("jinja2",),
+    "emulator.server": ("cronsim", "starlette", "tree_sitter", "tree_sitter_typescript", "uvicorn"),
+    "emulator.terminal": ("rich",),
+    "emulator.testing": ("click", "httpx", "pytest", "rich"),
+    "emulator.client": ("httpx",),
+    "emulator.cli": ("click", "rich"),
+}
+
+#: Of a library that a package may use, the files that do.
+ONLY_IN = {
+    "apsw": {"emulator/storage/connection.py", "emulator/storage/reader.py", "emulator/storage/sqlite.py"},
+    "jinja2": {"emulator/dashboard/render.py"},
+}
+
+#: Time that is not the product's: user code's own timers, and how long a browser or a test may wait.
+CLOCK_READERS = {
+    "emulator/clock.py": "the clock itself",
+    "bindings/js_web.py": "setTimeout and AbortSignal.timeout of user code run on real time, as on Cloudflare",
+    "emulator/server/pauses.py": "how long a request is held open",
+}
+
+SQL = re.compile(
+    r"\b(SELECT .* FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE (TABLE|INDEX)|PRAGMA)\b", re.DOTALL
+)
+CLOCK_CALLS = re.compile(
+    r"(time\.(time|monotonic|perf_counter|process_time)(_ns)?|time\.sleep|(datetime|date)\.(now|utcnow|today)"
+    r"|asyncio\.(timeout|timeout_at|wait_for)|.*\.call_(later|at)|.*loop(\(\))?\.time)\Z"
+)
+
+
+class Module:
+    """One file of ours: its name, its tree, and what it imports."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.relative_to(ROOT).as_posix()
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        self.name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        self.is_package = parts[-1] == "__init__"
+        self.tree = ast.parse(path.read_text(encoding="utf-8"))
+
+    @property
+    def group(self) -> str:
+        """The row of the table: the package, or the file of `emulator` itself; the command line is one."""
+        first, *rest = self.name.split(".")
+        if first != "emulator" or not rest:
+            return first
+        return "emulator.cli" if rest[0].startswith("cli_") else f"emulator.{rest[0]}"
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
+
+    @cached_property
+    def imports(self) -> list[str]:
+        """Modules that it names, wherever it does."""
+        return [name for node in self.nodes for name in _imported(node)]
+
+    @cached_property
+    def imports_at_once(self) -> list[str]:
+        """Modules that are loaded when it is."""
+        return [name for node in _outside_of_functions(self.tree) for name in _imported(node)]
+
+    def texts(self) -> Iterator[str]:
+        """String constants that are no docstrings."""
+        docstrings = {
+            id(node.body[0].value)
+            for node in self.nodes
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.body
+            and isinstance(node.body[0], ast.Expr)
+        }
+        for node in self.nodes:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+                yield node.value
+
+    def calls(self) -> Iterator[tuple[str, ast.Call]]:
+        return ((_dotted(node.func), node) for node in self.nodes if isinstance(node, ast.Call))
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
+        for alias in node.names:
+            full = f"{node.module}.{alias.name}"
+            yield full if full in modules() else node.module
+
+
+def _outside_of_functions(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.expr):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        yield node
+        yield from _outside_of_functions(node)
+
+
+def _dotted(node: ast.expr) -> str:
+    """`a.b().c` as it is written, for names, attributes and calls."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    return f"{_dotted(node.func)}()" if isinstance(node, ast.Call) else ""
+
+
+@cache
+def modules() -> dict[str, Module]:
+    """Every module of ours by name; what is written for users (templates) is theirs."""
+    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    found = [Module(path) for path in files if "templates" not in path.parts]
+    return {module.name: module for module in found}
+
+
+def is_ours(name: str) -> bool:
+    return name.split(".")[0] in PACKAGES
+
+
+def group_of(name: str) -> str:
+    return modules()[name].group if name in modules() else name
+
+
+ALL = sorted(modules().values(), key=lambda module: module.name)
+
+
+def test_every_package_has_a_row_in_the_table() -> None:
+    groups = {module.group for module in ALL} - {"emulator"}
+
+    assert groups == set(ARROWS)
+
+
+def test_a_module_imports_only_what_its_row_lists() -> None:
+    wrong = [
+        f"{module.name} -> {name}"
+        for module in ALL
+        for name in module.imports
+        if is_ours(name) and not is_allowed(module.group, name)
+    ]
+
+    assert wrong == []
+
+
+def is_allowed(group: str, name: str) -> bool:
+    """Whether a module of the group may import the module `name`."""
+    if group_of(name) in (group, "emulator"):
+        return True
+    return any(name == one or name.startswith(f"{one}.") for one in ARROWS.get(group, ()))
+
+
+def test_a_module_uses_only_the_libraries_of_its_row() -> None:
+    wrong = [
+        f"{module.name} -> {library}"
+        for module in ALL
+        for library in libraries(module) - set(LIBRARIES.get(module.group, ()))
+    ]
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("library", ONLY_IN)
+def test_a_library_is_used_in_its_files_only(library: str) -> None:
+    assert {module.path for module in ALL if library in libraries(module)} <= ONLY_IN[library]
+
+
+def libraries(module: Module) -> set[str]:
+    return {name.split(".")[0] for name in module.imports if not is_ours(name)} - set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [
+        ("bindings", "emulator.clock"),
+        ("emulator.engine", "emulator.storage.sqlite"),
+        ("emulator.engine", "emulator.worker.host"),
+        ("emulator.storage", "emulator.clock"),
+        ("emulator.worker", "emulator.engine.engine"),
+        ("emulator.dashboard", "emulator.engine.engine"),
+        ("emulator.server", "emulator.storage.sqlite"),
+        ("emulator.assembly", "emulator.testing.plugin"),
+    ],
+)
+def test_arrows_that_must_never_come_are_refused(group: str, name: str) -> None:
+    assert not is_allowed(group, name)
+
+
+def test_bindings_never_import_the_emulator() -> None:
+    wrong = [
+        module.name
+        for module in ALL
+        if module.group == "bindings" and any(name.split(".")[0] == "emulator" for name in module.imports)
+    ]
+
+    assert wrong == []
+
+
+def test_nothing_imports_the_command_line() -> None:
+    wrong = [
+        module.name
+        for module in ALL
+        if module.group != "emulator.cli" and any(group_of(name) == "emulator.cli" for name in module.imports)
+    ]
+
+    assert wrong == []
+
+
+def test_sql_is_in_storage_alone() -> None:
+    wrong = [
+        f"{module.path}: {text}"
+        for module in ALL
+        if module.group != "emulator.storage"
+        for text in module.texts()
+        if SQL.search(text)
+    ]
+
+    assert wrong == []
+
+
+def test_only_the_clock_reads_the_clock() -> None:
+    wrong = [
+        f"{module.path}: {call}"
+        for module in ALL
+        if module.path not in CLOCK_READERS
+        for call, _ in module.calls()
+        if CLOCK_CALLS.match(call) and "clock.call_at" not in call.lower()
+    ]
+
+    assert wrong == []
+
+
+def test_sleeping_is_only_giving_way() -> None:
+    wrong = [
+        f"{module.path}: {ast.unparse(node)}"
+        for module in ALL
+        if module.path not in CLOCK_READERS
+        for call, node in module.calls()
+        if call == "asyncio.sleep" and ast.unparse(node) != "asyncio.sleep(0)"
+    ]
+
+    assert wrong == []
+
+
+def test_the_exceptions_of_the_clock_are_needed() -> None:
+    readers = {module.path for module in ALL if any(CLOCK_CALLS.match(call) for call, _ in module.calls())}
+
+    assert set(CLOCK_READERS) <= readers
+
+
+def test_no_module_is_part_of_an_import_cycle() -> None:
+    graph = {
+        module.name: {name for name in module.imports_at_once if name in modules() and name != module.name}
+        for module in ALL
+    }
+
+    assert cycles(graph) == []
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules that reach each other (Tarjan)."""
+    found: list[list[str]] = []
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(graph[node]):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            members = stack[stack.index(node) :]
+            del stack[stack.index(node) :]
+            if len(members) > 1:
+                found.append(sorted(members))
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def test_the_search_for_cycles_finds_one() -> None:
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+
+
+SOURCES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for package in (*PACKAGES, "tests")
+    for suffix in ("py", "mjs", "js", "sql", "css", "html")
+    for path in (ROOT / package).rglob(f"*.{suffix}")
+    if "node_modules" not in path.parts
+)
+
+
+def test_no_file_is_longer_than_one_can_read() -> None:
+    lines = {path: len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path in SOURCES}
+
+    assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [module.path for module in ALL if ast.get_docstring(module.tree) is None]
+
+    assert silent == []
