@@ -256,8 +256,9 @@ class Emulation:
         if self._engine is not None:
             self.crash("the end of the test")
         self._closed = True
-        await turns(_LAST_TURNS)
-        await self._stop_codes()
+        if self._store is not None:
+            await turns(_LAST_TURNS)
+            await self._stop_codes()
         self.abandon()
 
     def abandon(self) -> None:
