@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
@@ -26,12 +27,18 @@ class UserSourceLoader(SourceFileLoader):
         path = self.get_filename(fullname)
         data = self.get_data(path)
         self.loaded[path] = _digest(data)
-        code: CodeType = self.source_to_code(data, path)
-        return code
+        return _compiled(path, data)
 
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__["__builtins__"] = self.user_builtins
         super().exec_module(module)
+
+
+@lru_cache(maxsize=1_000)
+def _compiled(path: str, data: bytes) -> CodeType:
+    """Code that was compiled before is that of the same text: a reload compiles what changed, a test nothing."""
+    code: CodeType = compile(data, path, "exec", dont_inherit=True)
+    return code
 
 
 def _digest(data: bytes) -> str:
