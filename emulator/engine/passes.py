@@ -36,6 +36,9 @@ _log = logging.getLogger("stepwell.engine")
 REST_MS: Final = 60_000
 #: So many waiting passes stay in memory; the one that has rested longest goes first.
 RESIDENT: Final = 1_000
+#: Before a pass goes on whose runtime crashes again and again, without a step between.
+CRASH_DELAY_MS: Final = 100
+LONGEST_CRASH_DELAY_MS: Final = 30_000
 #: Due instances that one turn wakes.
 WAKE_AT_ONCE: Final = 200
 
@@ -51,6 +54,8 @@ class Passes:
         self._replay_always = replay_always
         self._draining = False
         self._waking = False
+        #: Of instances whose runtime has crashed: their last event then, and how often since.
+        self._crashes: dict[int, tuple[int, int]] = {}
         self._stopped = False
         self._about_to_start: dict[int, tuple[Instance, RunEvent | None]] = {}
         self.outcomes = Outcomes(core, self.forget)
@@ -79,6 +84,7 @@ class Passes:
         """No pass is left in memory; the next command loads the instance anew."""
         self._instances.pop(instance.key, None)
         self._resting.pop(instance.key, None)
+        self._crashes.pop(instance.key, None)
 
     def in_memory(self) -> list[Instance]:
         return list(self._instances.values())
@@ -341,7 +347,24 @@ class Passes:
         instance = run.instance
         _log.warning("the runtime of this run crashed (%s); going on from its last step", error)
         run.detach()
-        after_turns(1, lambda: self._again(instance))
+        delay_ms = self._delay_after_crash(instance)
+        if delay_ms == 0:
+            after_turns(1, lambda: self._again(instance))
+            return
+
+        def go_on() -> None:
+            self._core.parked -= 1
+            self._again(instance)
+
+        self._core.parked += 1
+        self._core.callbacks.deadlines.after(delay_ms, go_on)
+
+    def _delay_after_crash(self, instance: Instance) -> int:
+        """None at first; longer and longer while crash follows crash with nothing done between them."""
+        last, count = self._crashes.get(instance.key, (-1, 0))
+        count = count + 1 if last == instance.last_event_id else 0
+        self._crashes[instance.key] = (instance.last_event_id, count)
+        return 0 if count == 0 else min(CRASH_DELAY_MS << min(count - 1, 20), LONGEST_CRASH_DELAY_MS)
 
     async def returned(self, run: Run, output: Encoded) -> None:
         await self.outcomes.returned(run, output)

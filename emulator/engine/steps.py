@@ -8,6 +8,7 @@ neither logs anything.
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -37,6 +38,7 @@ from emulator.engine.waits import Wait
 from emulator.storage.records import EventType, StepKind, StepRow, StepState
 
 _T = EventType
+_log = logging.getLogger("stepwell.engine")
 
 
 class Steps:
@@ -48,6 +50,7 @@ class Steps:
         self._records = {(row.kind, row.name, row.count): row for row in records}
         self._next_seq = records[-1].seq + 1 if records else 1
         self._inside = _by_parent(records)
+        self._has_warned = False
         #: Event waits of earlier passes that this one has not reached yet, with their types.
         self._expected = {row.seq: _event_type(row) for row in records if _waits_for_event(row)}
         self._counts: Counter[tuple[StepKind, str]] = Counter()
@@ -85,6 +88,7 @@ class Steps:
             self.rollbacks.register(row, undo, settings)
         if is_new:
             row.has_rollback = undo is not None
+            self._warn_of_nesting(row)
             self._attempts.begin_first(row)
         elif row.state is StepState.COMPLETED:
             self._pass_over(row)
@@ -117,6 +121,18 @@ class Steps:
         row = self._new_row(identity, config, sensitive)
         self._records[identity] = row
         return row, True
+
+    def _warn_of_nesting(self, row: StepRow) -> None:
+        """Once a pass; Cloudflare's documentation advises against it (field case FR-19)."""
+        if row.parent is None or self._has_warned:
+            return
+        self._has_warned = True
+        _log.warning(
+            'step "%s" is called inside the callback of another step: when that is retried, this one runs again '
+            "under the next count",
+            row.public_name,
+            extra={"instance": self._run.instance},
+        )
 
     def _pass_over(self, outer: StepRow) -> None:
         """Counts the steps inside a step whose callback is not called again, so that those after it keep theirs."""

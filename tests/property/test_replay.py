@@ -246,3 +246,10 @@ def test_a_program_survives_a_death_at_every_second_commit_of_every_life() -> No
     killed = run(program, deaths=[Death(2, True)] * 40)
 
     assert killed.results == unharmed.results
+
+
+def test_v1_state_and_history_are_written_together_at_every_commit() -> None:
+    # The store of a trial checks the invariants, which compare the two, after each of its commits.
+    trial = run(RICH, instances=3)
+
+    assert trial.store.commits > 30

@@ -75,7 +75,7 @@ async def test_undefined_is_a_result_that_is_stored(world) -> None:
     assert world.steps()["a-1"].output == UNDEFINED_TEXT
 
 
-async def test_equal_names_are_counted(world) -> None:
+async def test_fr13_equal_names_are_counted(world) -> None:
     async def flow(params, step):
         return [await step.do("same", lambda ctx: [ctx.name, ctx.count]) for _ in range(2)]
 

@@ -465,3 +465,16 @@ async def test_v13_finishing_releases_the_waits(world) -> None:
 
     assert await world.output() == "end"
     assert world.engine.next_at() is None
+
+
+async def test_fr87_a_run_that_catches_a_timeout_is_no_alarm(world, caught, caplog) -> None:
+    async def flow(params, step):
+        await caught(step.wait("w", "go", "1 second"))
+        return {"fine": True}
+
+    await world.start(flow)
+    await world.create()
+    await world.advance(1000)
+
+    assert world.status() == "complete"
+    assert caplog.records == []

@@ -290,3 +290,36 @@ async def test_a_nested_step_of_another_instance_has_no_parent_here(world) -> No
 
     assert world.status("child") == "complete"
     assert [row.parent for row in world.steps("child").values()] == [None]
+
+
+async def test_fr19_a_warning_is_shown_once(world, caplog) -> None:
+    async def flow(params, step):
+        async def outer():
+            for _ in range(3):
+                await step.do("inner", 1)
+
+        await step.do("outer", outer)
+
+    await world.start(flow)
+    await world.create()
+
+    warnings = [record.getMessage() for record in caplog.records]
+    assert len(warnings) == 1
+    assert 'step "inner-1" is called inside the callback of another step' in warnings[0]
+
+
+async def test_steps_after_a_nested_one_keep_their_counts_in_a_later_pass(world) -> None:
+    async def flow(params, step):
+        async def outer(name):
+            return await step.do("inner", lambda: f"inner of {name}")
+
+        first = await step.do("first", partial(outer, "first"))
+        await step.sleep("nap", HOUR)
+        return [first, await step.do("second", partial(outer, "second"))]
+
+    await world.start(flow)
+    await world.create()
+    await world.advance(HOUR)
+
+    assert await world.output() == ["inner of first", "inner of second"]
+    assert list(world.steps()) == ["first-1", "inner-1", "nap-1", "second-1", "inner-2"]

@@ -1,0 +1,193 @@
+"""The engine's own time: advance, idle, what is due next, and the skew of a real clock."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bindings.errors import EngineError
+from emulator.clock import SystemClock, turns
+from emulator.engine.definitions import Version, WorkflowDefinition
+from emulator.engine.engine import SKEW_SETTING, Engine
+from emulator.storage.sqlite import SqliteStore
+
+pytestmark = pytest.mark.anyio
+
+HOUR = 3_600_000
+
+
+async def test_deadlines_are_taken_in_order_each_instance_going_on_until_it_waits_again(world) -> None:
+    async def flow(event, step):
+        first, second = (10, 5) if event.instance_id == "a" else (20, 5)
+        await step.sleep("x", first)
+        world.note((event.instance_id, world.clock.now() - world.clock.START_AT))
+        await step.sleep("y", second)
+        world.note((event.instance_id, world.clock.now() - world.clock.START_AT))
+
+    await world.start(flow)
+    await world.create("b")
+    await world.create("a")
+    await world.advance(100)
+
+    assert world.journal == [("a", 10), ("a", 15), ("b", 20), ("b", 25)]
+
+
+async def test_a_week_plays_back_the_same_way_each_time(worlds) -> None:
+    async def play():
+        world = worlds()
+
+        async def flow(event, step):
+            for n in range(5):
+                await step.sleep("z", 86_400_000 + int(event.instance_id) * 1_000)
+                world.note((event.instance_id, n, world.clock.now()))
+
+        await world.start(flow)
+        for name in ("3", "1", "2"):
+            await world.create(name)
+        await world.advance(7 * 86_400_000)
+        world.engine.crash()
+        return world.journal
+
+    assert await play() == await play()
+
+
+async def test_advance_to_next_stops_at_what_is_due_next(world) -> None:
+    async def flow(params, step):
+        await step.sleep("x", 1000)
+        await step.sleep("y", 5000)
+
+    await world.start(flow)
+    await world.create()
+    start = world.clock.START_AT
+
+    assert await world.engine.advance_to_next() == start + 1000
+    assert await world.engine.advance_to_next() == start + 6000
+    assert await world.engine.advance_to_next() is None
+    assert world.status() == "complete"
+
+
+async def test_next_at_knows_wakes_timeouts_and_schedules(world) -> None:
+    async def flow(params, step):
+        if params.get("step"):
+            await step.do("a", asyncio.Event().wait, {"timeout": 500})
+        else:
+            await step.sleep("z", 1000)
+
+    await world.start(flow, schedules=("0 * * * *",))
+    schedule = world.engine.next_at()
+    await world.create("sleeper")
+    assert world.engine.next_at() == world.clock.START_AT + 1000
+    await world.begin("busy", {"step": True})
+
+    assert world.engine.next_at() == world.clock.START_AT + 500
+    assert schedule > world.clock.START_AT + 1000
+
+
+async def test_an_engine_is_idle_when_nothing_goes_on_without_time_or_a_call(world) -> None:
+    release = asyncio.Event()
+
+    async def flow(params, step):
+        await step.sleep("z", 1000)
+        await step.do("a", release.wait)
+
+    await world.start(flow)
+    assert world.engine.is_idle
+    await world.create()
+    assert world.engine.is_idle
+    world.clock.move_to(world.clock.now() + 1000)
+    await turns(20)
+    assert not world.engine.is_idle
+    release.set()
+    await world.idle()
+
+    assert world.engine.is_idle
+
+
+async def test_a_clock_of_another_kind_cannot_be_moved(world) -> None:
+    class Fixed:
+        def __getattr__(self, name):
+            return getattr(world.clock, name)
+
+    engine = Engine(world.store, Fixed())
+
+    with pytest.raises(EngineError, match="cannot be moved: Fixed"):
+        await engine.advance(10)
+
+
+async def test_advancing_a_real_clock_keeps_its_skew_for_the_next_process(tmp_path) -> None:
+    from bindings.values import UNDEFINED_TEXT
+
+    async def run(event, step):
+        await step.sleep("z", "1 day")
+        return UNDEFINED_TEXT
+
+    path = str(tmp_path / "stepwell.sqlite")
+    store = SqliteStore(path)
+    engine = Engine(store, SystemClock())
+    engine.define(WorkflowDefinition("flow", "Flow"), run, Version("v1"))
+    await engine.start()
+    await engine.workflow("flow").create({"id": "one"})
+    await engine.idle()
+    await engine.advance(24 * HOUR)
+    async with asyncio.timeout(5):
+        while (await engine.workflow("flow").status("one")).status != "complete":
+            await turns(5)
+    await engine.stop()
+    store.close()
+
+    again = SqliteStore(path)
+    assert int(again.setting(SKEW_SETTING)) >= 24 * HOUR
+    again.close()
+
+
+async def test_v14_commands_on_one_instance_never_interleave(world) -> None:
+    async def flow(params, step):
+        await step.do("a", lambda: turns(3))
+        await step.sleep("z", HOUR)
+
+    await world.start(flow)
+    await world.create()
+    calls = [
+        world.flow.pause("one"),
+        world.flow.restart("one"),
+        world.flow.pause("one"),
+        world.flow.resume("one"),
+        world.flow.skip_sleep("one"),
+        world.flow.restart("one"),
+        world.flow.terminate("one"),
+        world.flow.restart("one"),
+    ]
+    await asyncio.gather(*calls, return_exceptions=True)
+    await world.idle()
+
+    from tests.property.invariants import check_store
+
+    check_store(world.store)
+    assert world.status() == "waiting"
+    assert world.engine._core.slots.total == 0
+
+
+async def test_w11_calls_on_finished_instances_change_nothing(world, caught) -> None:
+    async def flow(params, step):
+        return await step.do("a", 1)
+
+    await world.start(flow)
+    await world.create()
+    before = (world.history(), world.store.instance(world.key()), world.steps())
+    await world.flow.pause("one")
+    for call in (world.flow.resume, world.flow.terminate, world.flow.skip_sleep):
+        await caught(call("one"))
+
+    assert (world.history(), world.store.instance(world.key()), world.steps()) == before
+
+
+async def test_l1_the_port_has_every_method_of_the_handle(world) -> None:
+    async def flow(params, step):
+        pass
+
+    await world.start(flow)
+    methods = "create create_batch delete_batch get status pause resume terminate restart delete send_event"
+
+    for name in (*methods.split(), "skip_sleep", "subscribe"):
+        assert callable(getattr(world.flow, name))
