@@ -212,3 +212,63 @@ async def test_tasks_of_the_test_go_on_beside_the_instances(workflows, clock) ->
         tasks.create_task(instance.wait_for_status("complete"))
 
     assert instance.current_status == "complete"
+
+
+class TestOwnProject:
+    @pytest.fixture
+    def workflow_project(self) -> Path:
+        return WORKERS / "py-dag"
+
+    async def test_a_fixture_names_the_project(self, workflows) -> None:
+        assert len(dir(workflows)) > len(dir(type(workflows)))
+        assert workflows.load is not None
+        assert any(name.isupper() for name in dir(workflows))
+
+
+async def test_variables_and_environments_of_a_project_are_chosen(workflows, tmp_path) -> None:
+    (tmp_path / "wrangler.toml").write_text(
+        'name = "w"\nmain = "entry.py"\ncompatibility_date = "2026-07-01"\n'
+        'compatibility_flags = ["python_workers", "python_workflows"]\n'
+        '[[workflows]]\nname = "flow"\nbinding = "FLOW"\nclass_name = "Flow"\n'
+        '[vars]\nPLACE = "here"\nCOLOUR = "red"\n'
+        '[env.test]\nvars = { PLACE = "test", COLOUR = "red" }\n'
+        '[[env.test.workflows]]\nname = "flow"\nbinding = "FLOW"\nclass_name = "Flow"\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "entry.py").write_text(
+        "from workers import WorkflowEntrypoint\n\n\nclass Flow(WorkflowEntrypoint):\n"
+        "    async def run(self, event, step):\n        return [self.env.PLACE, self.env.COLOUR]\n",
+        encoding="utf-8",
+    )
+    workflows.load(tmp_path, env="test", vars={"COLOUR": "blue"})
+
+    assert await (await workflows.FLOW.create()).result() == ["test", "blue"]
+
+
+async def test_a_project_that_cannot_be_loaded_says_why(workflows, tmp_path) -> None:
+    from emulator.worker.host import WorkerLoadError
+
+    (tmp_path / "wrangler.toml").write_text(
+        'name = "w"\nmain = "entry.py"\ncompatibility_date = "2026-07-01"\n'
+        'compatibility_flags = ["python_workers", "python_workflows"]\n'
+        '[[workflows]]\nname = "flow"\nbinding = "FLOW"\nclass_name = "Flow"\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "entry.py").write_text("def broken(:\n", encoding="utf-8")
+    workflows.load(tmp_path)
+
+    with pytest.raises(WorkerLoadError, match=r"entry\.py cannot be loaded: there is a syntax error"):
+        await workflows.FLOW.create()
+
+
+async def test_the_time_zone_of_the_test_is_what_it_was(workflows, monkeypatch) -> None:
+    import os
+
+    monkeypatch.setenv("TZ", "Europe/Lisbon")
+    workflow = workflows.load(WORKERS / "py-orders").ORDERS
+    await workflow.create({"id": "one", "params": {"items": [{"sku": "lamp", "quantity": 1, "cents": 9}]}})
+    assert os.environ["TZ"] == "UTC"
+
+    await workflow.emulation.close()
+
+    assert os.environ["TZ"] == "Europe/Lisbon"
