@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from starlette.responses import Response
 
 from emulator.server.errors import ApiError
 
+_dumps: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
 
 def json_response(data: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Compact JSON in ASCII: texts of user code may hold halves of surrogate pairs, which are no UTF-8."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return Response(text, status, media_type="application/json", headers=headers)
+    return Response(_dumps(data), status, media_type="application/json", headers=headers)
 
 
 def success(
@@ -24,6 +25,13 @@ def success(
     if info is not None:
         body["result_info"] = info
     return json_response(body)
+
+
+def success_with(result: Mapping[str, object], name: str, items: list[str]) -> Response:
+    """A result with a list beside its members: `items` are JSON texts, which are long and need no encoding anew."""
+    whole = f'{_dumps(result)[:-1]},"{name}":[{",".join(items)}]}}'
+    text = f'{{"success":true,"errors":[],"messages":[],"result":{whole}}}'
+    return Response(text.encode(), media_type="application/json")
 
 
 def failure(

@@ -49,20 +49,20 @@ def instance(reader: StoreReader, key: int) -> tuple[InstanceRow, InstanceValues
     return row, values
 
 
-def steps(reader: StoreReader, row: InstanceRow, values: InstanceValues) -> list[View]:
-    """The steps as the REST API shows them, rollbacks and termination included."""
+def steps(reader: StoreReader, row: InstanceRow, values: InstanceValues) -> list[str]:
+    """The steps as JSON texts as the REST API shows them, rollbacks and termination included."""
     records = reader.steps_shown(row.key, SHOWN_BYTES)
     rolled_back = values.rollback is not None or row.status is Status.ROLLING_BACK
     history = _history(reader, row.key, records, always=rolled_back)
-    made = Steps(history, lambda step: _preview(reader, row.key, step)).views(records)
-    return [*made, termination()] if row.status is Status.TERMINATED else made
+    made = Steps(history, lambda step: _preview(reader, row.key, step)).texts(records)
+    return [*made, json.dumps(termination())] if row.status is Status.TERMINATED else made
 
 
-def explorer_steps(reader: StoreReader, row: InstanceRow) -> list[View]:
-    """The steps as the local explorer shows them: whole values, no rollbacks."""
+def explorer_steps(reader: StoreReader, row: InstanceRow) -> list[str]:
+    """The steps as JSON texts as the local explorer shows them: whole values, no rollbacks."""
     records = reader.steps(row.key)
     history = _history(reader, row.key, records)
-    return Steps(history, lambda step: _preview(reader, row.key, step), explorer=True).views(records)
+    return Steps(history, lambda step: _preview(reader, row.key, step), explorer=True).texts(records)
 
 
 def _history(reader: StoreReader, key: int, records: list[StepRow], *, always: bool = False) -> list[HistoryRow]:

@@ -16,7 +16,7 @@ from bindings.errors import EngineError, WorkflowError
 from bindings.times import iso
 from emulator.server import answers, bodies, commands, details, kinds, pages, schemas, urls, views
 from emulator.server import rest_instances as rest
-from emulator.server.answers import success
+from emulator.server.answers import success, success_with
 from emulator.server.endpoints import METHODS, Call, Endpoint, resources
 from emulator.server.errors import ApiError
 from emulator.server.kinds import BadValue
@@ -95,16 +95,22 @@ async def list_instances(call: Call) -> Response:
     wanted = rest.wanted_instances(workflow, call.query)
     reader = call.parts.reader
     rows = reader.instances(wanted, paging.rows())[: paging.per_page]
-    total = reader.count_instances(wanted)
+    counts = reader.counts().get(workflow.key, {})
+    by_date = start is not None or end is not None
+    total = reader.count_instances(wanted) if by_date else _total(counts, wanted.statuses)
     info = {
         "page": paging.page,
         "per_page": paging.per_page,
         "total_count": total,
         "total_pages": max(1, -(-total // paging.per_page)),
-        "status_counts": _counts(reader.counts().get(workflow.key, {})),
+        "status_counts": _counts(counts),
     }
     shown = [{"id": row.id, "status": str(row.status), "created_on": iso(row.created_at)} for row in rows]
     return success(shown, info)
+
+
+def _total(counts: Mapping[Status, int], statuses: tuple[Status, ...]) -> int:
+    return sum(count for status, count in counts.items() if not statuses or status in statuses)
 
 
 async def create_instance(call: Call) -> Response:
@@ -121,7 +127,7 @@ async def get_instance(call: Call) -> Response:
     key = call.instance_key(call.workflow())
     row, values = details.instance(call.parts.reader, key)
     steps = details.explorer_steps(call.parts.reader, row)
-    return success({**views.instance_values(row, values), "steps": steps, "step_count": len(steps)})
+    return success_with({**views.instance_values(row, values), "step_count": len(steps)}, "steps", steps)
 
 
 async def delete_instance(call: Call) -> Response:

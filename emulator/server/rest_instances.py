@@ -10,7 +10,7 @@ from starlette.responses import Response
 from bindings.times import iso
 from emulator.engine.names import is_reserved
 from emulator.server import bodies, commands, details, pages, views
-from emulator.server.answers import success
+from emulator.server.answers import success, success_with
 from emulator.server.endpoints import Call
 from emulator.server.errors import ApiError
 from emulator.server.kinds import BadValue
@@ -55,7 +55,7 @@ async def get_instance(call: Call) -> Response:
     if call.query.get("order") == "desc":
         steps.reverse()
     version = version_ids(call, workflow).get(row.version, "")
-    return success(views.instance_detail(row, values, version, steps))
+    return success_with(views.instance_detail(row, values, version), "steps", steps)
 
 
 async def get_step(call: Call) -> Response:

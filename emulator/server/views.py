@@ -92,15 +92,14 @@ def instance_row(row: InstanceRow, workflow_id: str, version_id: str) -> View:
     }
 
 
-def instance_detail(row: InstanceRow, values: InstanceValues, version_id: str, steps: list[View]) -> View:
-    """Everything of an instance; `steps` is empty where they were not asked for."""
+def instance_detail(row: InstanceRow, values: InstanceValues, version_id: str) -> View:
+    """Everything of an instance but its steps."""
     view: View = {
         **instance_values(row, values),
         "success": success_of(row.status),
         "trigger": {"source": str(row.trigger)},
         "versionId": version_id,
         "rollback": json.loads(values.rollback) if values.rollback else None,
-        "steps": steps,
         "step_count": row.step_count,
     }
     if row.schedule:

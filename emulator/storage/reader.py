@@ -68,7 +68,8 @@ class SqliteReader(ViewReads):
     def counts(self) -> dict[int, dict[Status, int]]:
         found: dict[int, dict[Status, int]] = {}
         for workflow, status, count in self._all("count_by_status"):
-            found.setdefault(workflow, {})[STATUS_OF_CODE[status]] = count
+            if count:
+                found.setdefault(workflow, {})[STATUS_OF_CODE[status]] = count
         return found
 
     def versions(self, workflow: int) -> list[VersionRow]:

@@ -329,7 +329,10 @@ INSERT INTO log (instance, at, step, attempt, level, text) VALUES (?, ?, ?, ?, ?
 SELECT key, at, step, attempt, level, text FROM log WHERE instance = ? AND key > ? ORDER BY key LIMIT ?;
 
 -- name: count_by_status
-SELECT workflow, status, count(*) FROM instance GROUP BY workflow, status;
+-- Each count is a range of the index; grouping the same range costs twice as much.
+SELECT workflow.key, code.column1,
+       (SELECT count(*) FROM instance AS one WHERE one.workflow = workflow.key AND one.status = code.column1)
+FROM workflow, (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8)) AS code;
 
 -- name: last_payload
 -- The newest payload of an event of this type, for any instance of the Workflow; of the newest 10,000 events.

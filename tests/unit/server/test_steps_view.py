@@ -148,3 +148,24 @@ def test_a_running_rollback_is_open() -> None:
 
     assert (undone["success"], undone["end"]) == (None, None)
     assert undone["attempts"][0]["success"] is None
+
+
+@pytest.mark.parametrize("name", ["a", 'with "quotes" and \\', "line\nbreak", "Zürich \N{GRINNING FACE}", "\ud83d"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"output": "null"},
+        {"output": '{"text":"Zürich","n":[1,2.5,true]}'},
+        {"output": '{"$":"date","v":1000}'},
+        {"output": None},
+        {"output": "1", "started_at": 1_700_000_000_001, "ended_at": 1_700_000_059_999},
+        {"sensitive": True, "output": None},
+        {"attempts": 2},
+        {"state": StepState.IN_FLIGHT, "ended_at": None, "output": None},
+    ],
+)
+def test_a_step_as_text_says_the_same_as_its_view(name: str, changes: dict[str, Any]) -> None:
+    rows = [step(name=name, **changes)]
+    made = Steps([entry(1, T.ATTEMPT_STARTED, 1)], lambda _: "<stream>")
+
+    assert [json.loads(text) for text in made.texts(rows)] == made.views(rows)
