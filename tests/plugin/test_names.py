@@ -1,0 +1,41 @@
+"""The public names of the testing library."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator.testing
+from bindings.workflow import Workflow, WorkflowInstance
+from emulator.testing.introspection import WorkflowInstanceIntrospector, WorkflowIntrospector
+from emulator.testing.modifier import WorkflowInstanceModifier
+
+CLOUDFLARES = {
+    WorkflowInstanceModifier: (
+        "disableSleeps disableRetryDelays mockStepResult mockStepError forceStepTimeout mockEvent forceEventTimeout"
+    ),
+    WorkflowInstanceIntrospector: "modify waitForStepResult waitForStatus getOutput getError dispose",
+    WorkflowIntrospector: "modifyAll get dispose",
+}
+
+
+@pytest.mark.parametrize("name", emulator.testing.__all__)
+def test_every_public_name_is_there(name) -> None:
+    assert getattr(emulator.testing, name).__name__.replace("_", "").lower() == name.replace("_", "").lower()
+
+
+def test_another_name_is_refused_as_by_any_module() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'mock'"):
+        emulator.testing.mock  # noqa: B018
+
+
+@pytest.mark.parametrize("kind", CLOUDFLARES, ids=lambda kind: kind.__name__)
+def test_everything_of_cloudflare_s_is_there_in_both_spellings(kind) -> None:
+    for name in CLOUDFLARES[kind].split():
+        snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+        assert getattr(kind, name) is getattr(kind, snake)
+
+
+def test_handles_are_cloudflare_s_with_more() -> None:
+    assert issubclass(emulator.testing.TestedWorkflow, Workflow)
+    assert issubclass(emulator.testing.Instance, WorkflowInstance)
