@@ -25,7 +25,7 @@ def test_every_public_name_is_there(name) -> None:
 
 def test_another_name_is_refused_as_by_any_module() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'mock'"):
-        emulator.testing.mock  # noqa: B018
+        emulator.testing.mock
 
 
 @pytest.mark.parametrize("kind", CLOUDFLARES, ids=lambda kind: kind.__name__)
