@@ -1,0 +1,142 @@
+"""What only a real socket shows: sizes, hosts and paths as they come, and versions of code that changes."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.e2e.process import DevProcess, until
+from tests.e2e.projects import write_entry
+
+FLOW = "/client/v4/accounts/any/workflows/flow"
+CHUNK = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+
+
+@contextmanager
+def connected(server: DevProcess) -> Iterator[socket.socket]:
+    address = urlsplit(server.url)
+    with socket.create_connection((address.hostname or "", address.port or 0), timeout=20) as one:
+        yield one
+
+
+def head(method: str, path: str, *headers: str, host: str = "localhost") -> bytes:
+    return "\r\n".join([f"{method} {path} HTTP/1.1", f"Host: {host}", *headers, "", ""]).encode()
+
+
+def answer(one: socket.socket) -> str:
+    """What comes until the other side closes or says it all."""
+    received = b""
+    while b"\r\n\r\n" not in received or b"}" not in received:
+        piece = one.recv(65_536)
+        if not piece:
+            break
+        received += piece
+    return received.decode()
+
+
+def test_a_body_that_is_announced_too_large_is_refused_at_once(server: DevProcess) -> None:
+    with connected(server) as one:
+        one.sendall(head("POST", f"{FLOW}/instances", "Content-Length: 99999999999"))
+
+        text = answer(one)
+
+    assert text.startswith("HTTP/1.1 413 ")
+    assert '"code":10004' in text
+
+
+def test_a_body_without_an_end_is_refused_when_it_is_too_large(server: DevProcess) -> None:
+    """1 GB is offered; the answer comes after the 32 MB that are read."""
+    sent = 0
+    with connected(server) as one:
+        one.sendall(head("POST", f"{FLOW}/instances", "Transfer-Encoding: chunked"))
+        try:
+            for _ in range(16_000):
+                one.sendall(CHUNK)
+                sent += len(CHUNK)
+        except OSError:  # it closed without reading on
+            pass
+
+    assert sent < 200_000_000
+    assert server.get(FLOW)["success"] is True
+
+
+def test_a_foreign_host_is_refused_on_our_paths_and_not_on_the_workers(server: DevProcess) -> None:
+    with connected(server) as one:
+        one.sendall(head("GET", FLOW, "Connection: close", host="rebound.example.com"))
+        ours = answer(one)
+    with connected(server) as one:
+        one.sendall(head("GET", "/", "Connection: close", host="rebound.example.com"))
+        workers = one.recv(65_536).decode()
+
+    assert ours.startswith("HTTP/1.1 403 ")
+    assert workers.startswith("HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    "path", [f"{FLOW}/instances/", f"{FLOW}/instances", "/client/v4/accounts/a%2Fb/workflows/flow"]
+)
+def test_paths_are_read_as_they_were_sent(server: DevProcess, path: str) -> None:
+    assert server.get(path)["success"] is True
+
+
+def test_a_schedules_id_with_slashes_is_found(server: DevProcess) -> None:
+    answer = server.http.get(f"{FLOW}/instances/%2A%2F5%20%2A%20%2A%20%2A%20%2A-1")
+
+    assert answer.status_code == 404
+    assert answer.json()["messages"][0]["message"] == '"flow" has no instance "*/5 * * * *-1".'
+
+
+SOURCE = """
+class Flow(WorkflowEntrypoint):
+    async def run(self, event, step):
+        await step.sleep("nap", "{nap}")
+
+class Default(WorkerEntrypoint):
+    async def fetch(self, request):
+        return Response("hello")
+"""
+
+
+def test_each_load_of_changed_code_is_a_version(
+    dev: Callable[..., DevProcess], project: Callable[..., Path]
+) -> None:
+    folder = project(SOURCE.replace("{nap}", "1 day"))
+    running = dev(folder)
+    running.create("flow", "old")
+    running.until_status("flow", "old", "waiting")
+
+    write_entry(folder, SOURCE.replace("{nap}", "2 days"))
+    newest, oldest = until("two versions", lambda: _versions(running, 2))
+    running.create("flow", "new")
+    running.until_status("flow", "new", "waiting")
+
+    assert running.instance("flow", "old")["versionId"] == oldest["id"]
+    assert running.instance("flow", "new")["versionId"] == newest["id"]
+    assert [_nap(running, one["id"]) for one in (oldest, newest)] == ["1 day", "2 days"]
+
+
+def _versions(running: DevProcess, count: int) -> list[dict[str, str]] | None:
+    found = running.get(f"{FLOW}/versions")["result"]
+    return found if len(found) == count else None
+
+
+def _nap(running: DevProcess, version_id: str) -> str:
+    (node,) = running.get(f"{FLOW}/versions/{version_id}/graph")["result"]["graph"]["workflow"]["nodes"]
+    return str(node["duration"])
+
+
+def test_a_token_is_asked_for_where_one_is_set(
+    dev: Callable[..., DevProcess], project: Callable[..., Path]
+) -> None:
+    running = dev(project(SOURCE), "--token", "secret")
+
+    without = running.http.get(FLOW)
+    with_it = running.http.get(FLOW, headers={"Authorization": "Bearer secret"})
+    of_the_worker = running.http.get("/")
+
+    assert (without.status_code, with_it.status_code, of_the_worker.status_code) == (401, 200, 200)
