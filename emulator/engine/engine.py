@@ -211,10 +211,22 @@ class Engine:
     async def advance(self, ms: int) -> None:
         """Moves the clock; what becomes due happens in order, each instance going on until it waits again."""
         end = self.clock.now() + ms
+        skew_ms = self._skew_ms() + ms
         await self._gone_on()
         while (at := self.next_at()) is not None and at <= end:
             await self._move_to(at)
+        if isinstance(self.clock, SystemClock):
+            # Real time has passed meanwhile; the clock is moved by all of `ms` nevertheless.
+            self._skew_by(self.clock, skew_ms - self.clock.skew_ms)
         await self._move_to(end)
+
+    def _skew_ms(self) -> int:
+        return self.clock.skew_ms if isinstance(self.clock, SystemClock) else 0
+
+    def _skew_by(self, clock: SystemClock, ms: int) -> None:
+        """Moves real time forward; what the move comes to is kept for the next process."""
+        clock.move(max(ms, 0))
+        self.store.put_setting(SKEW_SETTING, str(clock.skew_ms))
 
     async def advance_to_next(self) -> int | None:
         """Moves the clock to what is due next; gives that time, or None when nothing is."""
@@ -247,8 +259,7 @@ class Engine:
         if isinstance(clock, VirtualClock):
             clock.move_to(at)
         elif isinstance(clock, SystemClock):
-            clock.move(max(at - clock.now(), 0))
-            self.store.put_setting(SKEW_SETTING, str(clock.skew_ms))
+            self._skew_by(clock, at - clock.now())
         else:
             raise EngineError(f"This clock cannot be moved: {type(clock).__name__}")
         self._passes.wake_due()

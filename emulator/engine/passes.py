@@ -27,7 +27,7 @@ from emulator.engine.rollback import Rollbacks
 from emulator.engine.run import Run
 from emulator.engine.steps import Steps
 from emulator.engine.timers import Alarm
-from emulator.storage.records import FINITE, EventType, Status, StepRow
+from emulator.storage.records import FINITE, EventType, Status, StepKind, StepRow
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
@@ -299,6 +299,8 @@ class Passes:
     def resting(self, run: Run) -> None:
         key, at = run.instance.key, run.waits.next_at()
         far = at is not None and at - self._core.clock.now() > REST_MS
+        # The delay of a retry does not make an instance leave memory (case retries-default-schedule).
+        far = far and not any(wait.row.kind is StepKind.DO for wait in run.waits)
         if self._replay_always or (far and not self._is_kept(run.instance)):
             self.drop(run)
             return

@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from bindings.errors import (
     ErrorInfo,
+    HostCrashed,
     NonRetryableDelayError,
     WorkflowFatalError,
     error_info,
@@ -110,7 +111,7 @@ class RollingBack:
         gone = {row.seq: row for row in missing}
         todo = {one.row.seq: one for one in self._rollbacks.newest_first()}
         for seq in sorted(gone.keys() | todo.keys(), reverse=True):
-            failure = self._missing(gone[seq]) if seq in gone else await self._one(todo[seq])
+            failure = self._missing(gone[seq]) if seq in gone else await self._unless_crashed(todo[seq])
             if failure is not None:
                 self._instance.log(_T.ROLLBACK_ERRORED)
                 return RollbackOutcome("failed", failure)
@@ -120,6 +121,13 @@ class RollingBack:
     def _missing(self, row: StepRow) -> ErrorInfo:
         self._instance.log(_T.ROLLBACK_STEP_ERRORED, step=row.seq, detail=json.dumps({"error": MISSING.to_json()}))
         return MISSING
+
+    async def _unless_crashed(self, one: Registered) -> ErrorInfo | None:
+        """A crash of the runtime while it rolls back ends the chain, as one of ours does: nothing runs twice."""
+        try:
+            return await self._one(one)
+        except HostCrashed as crash:
+            return error_info(crash)
 
     async def _one(self, one: Registered) -> ErrorInfo | None:
         """The error of a handler that failed for good, else None."""
@@ -152,6 +160,8 @@ class RollingBack:
         given = RollbackInput(context, self._error, self._output(row), row.public_name)
         try:
             await self._core.callbacks.within(config.timeout_ms, _call(one.options, given))
+        except HostCrashed:
+            raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
             return error_info(error)
         except asyncio.CancelledError as error:

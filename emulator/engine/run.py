@@ -242,10 +242,18 @@ class Run:
         self.executing += 1
 
     def leave_callback(self) -> None:
-        """A callback has ended; a pause that waited for it takes effect before its result is logged."""
+        """A callback has ended; what follows from that is logged before its result.
+
+        A pause that waited for it takes effect. Beside a wait, the mood is waiting again (cases parallel-race,
+        parallel-retry-beside); the status follows when the code has settled.
+        """
         self.executing -= 1
-        if self.executing == 0 and self.instance.status is Status.WAITING_FOR_PAUSE:
+        if self.executing:
+            return
+        if self.instance.status is Status.WAITING_FOR_PAUSE:
             self.owner.paused(self)
+        elif self.instance.status is Status.RUNNING and len(self.waits):
+            self.instance.log_mood(_T.WORKFLOW_WAITING)
 
     def give_up_callback(self) -> None:
         """Code of run() awaits the step no longer; nothing is recorded, as if the attempt had been cut off."""

@@ -26,6 +26,7 @@ from bindings.errors import (
     WorkflowFatalError,
     WorkflowTimeoutError,
 )
+from bindings.nesting import inside_object
 from bindings.ports import RollbackOptions, StepCallback, StepResult
 from bindings.values import UNDEFINED_TEXT, Encoded
 from emulator.engine import names
@@ -300,7 +301,7 @@ class Steps:
 
     def _received(self, row: StepRow, kind: str, payload: Encoded, at: int) -> Encoded:
         undefined = payload == UNDEFINED_TEXT
-        body = "" if undefined else f'"payload":{payload},'
+        body = "" if undefined else f'"payload":{inside_object(payload)},'
         output = Encoded(f'{{{body}"type":{json.dumps(kind)},"timestamp":{{"$":"date","v":{at}}}}}')
         self._complete(row, output, _T.WAIT_COMPLETED)
         return output

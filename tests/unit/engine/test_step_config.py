@@ -176,6 +176,8 @@ async def test_the_live_config_counts_in_each_pass(world) -> None:
 
     await world.start(flow)
     await world.create()
+    await world.flow.pause("one")
+    await world.flow.resume("one")
     await world.advance(3_600_000)
 
     assert world.journal == [1, 2]
