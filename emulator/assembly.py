@@ -137,7 +137,9 @@ def define(engine: Engine, settings: Settings, worker: Worker, generation: Gener
         engine.define(
             definition_of(worker.project, settings, workflow),
             generation.runners.get(workflow.class_name),
-            Version(f"{generation.version_id}-{workflow.name}", language, generation.source),
+            Version(
+                f"{generation.version_id}-{workflow.name}", language, generation.source_of(workflow.class_name)
+            ),
         )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from bindings.errors import HostCrashed as HostCrashed
@@ -27,12 +27,20 @@ class WorkerLoadError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One load of a Worker's code. `version_id` is new whenever the code or the config changed."""
+    """One load of a Worker's code. `version_id` is new whenever the code or the config changed.
+
+    `source` is the text of the entry module, `class_sources` that of the Workflow classes which it only re-exports.
+    """
 
     version_id: str
     language: Language
     source: str | None
     runners: dict[str, Runner]
+    class_sources: Mapping[str, str] = field(default_factory=dict)
+
+    def source_of(self, class_name: str) -> str | None:
+        """The text that a Workflow class is written in."""
+        return self.class_sources.get(class_name, self.source)
 
 
 class WorkerHost(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -57,6 +58,15 @@ class PythonGeneration:
     def sources(self) -> dict[str, str]:
         """The digests of the files that were loaded so far, by their paths."""
         return self._space.sources
+
+    def class_sources(self) -> dict[str, str]:
+        """The text of the module that defines a Workflow class, for those that the entry module imports."""
+        found: dict[str, str] = {}
+        for name in own_classes(self.config):
+            module = sys.modules.get(getattr(self.module, name).__module__)
+            if module is not None and module is not self.module and module.__file__ is not None:
+                found[name] = Path(module.__file__).read_text(errors="replace")
+        return found
 
     def runners(self) -> dict[str, Runner]:
         """How the engine runs each Workflow class, by its name."""

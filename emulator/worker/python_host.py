@@ -97,6 +97,7 @@ class PythonHost:
             language="python",
             source=self._config.main.read_text(errors="replace"),
             runners=generation.runners(),
+            class_sources=generation.class_sources(),
         )
 
     def _sources(self, previous: PythonGeneration | None, generation: PythonGeneration) -> dict[str, str]:

@@ -17,6 +17,7 @@ from emulator.config.model import WorkerConfig
 from emulator.config.problems import class_not_exported, not_a_workflow
 from emulator.worker.bundling import Bundle, bundle, write_entry
 from emulator.worker.calls import Calls
+from emulator.worker.class_sources import class_sources
 from emulator.worker.console import ConsoleLine, log_line
 from emulator.worker.front_door import FrontDoor
 from emulator.worker.generation import RuntimeGeneration
@@ -100,8 +101,8 @@ class JavaScriptRuntime:
             self._tell(choice, workers, tools)
             await self._replace(parts, tools, choice)
             self._digests = digests
-        config = next(part.config for part in parts if part.config.name == name)
-        return await self._describe(config, [part.config for part in parts])
+        part = next(part for part in parts if part.config.name == name)
+        return await self._describe(part, [part.config for part in parts])
 
     async def stop(self) -> None:
         generation, self._generation = self._generation, None
@@ -164,8 +165,8 @@ class JavaScriptRuntime:
             extra={"action": "runtime_chosen", "runtime": choice.runtime, "reason": choice.reason},
         )
 
-    async def _describe(self, config: WorkerConfig, run: Sequence[WorkerConfig]) -> Generation:
-        generation = self._generation
+    async def _describe(self, part: WorkerPart, run: Sequence[WorkerConfig]) -> Generation:
+        generation, config = self._generation, part.config
         assert generation is not None
         classes = {w.class_name for w in config.workflows if w.script_name is None}
         # Another Worker may bind a class of this one that its own configuration does not mention.
@@ -175,6 +176,7 @@ class JavaScriptRuntime:
             language="javascript",
             source=config.main.read_text(errors="replace"),
             runners={name: generation.runner(config.name, name) for name in classes},
+            class_sources=class_sources(config.main, part.bundle, classes),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.e2e.process import DevProcess, until
-from tests.e2e.projects import write_entry
+from tests.e2e.projects import ANSWERS, IMPORTS, config, write_entry
 
 FLOW = "/client/v4/accounts/any/workflows/flow"
 CHUNK = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
@@ -128,6 +129,52 @@ def _versions(running: DevProcess, count: int) -> list[dict[str, str]] | None:
 def _nap(running: DevProcess, version_id: str) -> str:
     (node,) = running.get(f"{FLOW}/versions/{version_id}/graph")["result"]["graph"]["workflow"]["nodes"]
     return str(node["duration"])
+
+
+def test_the_graph_of_a_class_that_the_entry_only_imports(
+    dev: Callable[..., DevProcess], project: Callable[..., Path]
+) -> None:
+    folder = project("from orders.flow import Flow\n" + ANSWERS)
+    package = folder / "src" / "orders"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "flow.py").write_text(IMPORTS + SOURCE.replace("{nap}", "1 day"))
+    running = dev(folder)
+
+    (version,) = running.get(f"{FLOW}/versions")["result"]
+
+    assert version["has_dag"] is True
+    assert _nap(running, version["id"]) == "1 day"
+
+
+TYPESCRIPT = """
+import { WorkflowEntrypoint, type WorkflowEvent, type WorkflowStep } from "cloudflare:workers";
+export class Flow extends WorkflowEntrypoint<Env, { n: number }> {
+  async run(event: WorkflowEvent<{ n: number }>, step: WorkflowStep) {
+    await step.sleep("nap", "1 day");
+  }
+}
+"""
+
+
+def test_the_graph_of_a_typescript_class_in_a_file_of_its_own(
+    dev: Callable[..., DevProcess], tmp_path: Path, npm_package: Callable[[str], Path]
+) -> None:
+    source = tmp_path / "typescript" / "src"
+    source.mkdir(parents=True)
+    (source / "flow.ts").write_text(TYPESCRIPT)
+    (source / "index.ts").write_text(
+        'export { Flow } from "./flow";\nexport default { fetch: () => new Response("hello") };'
+    )
+    (source.parent / "node_modules").symlink_to(npm_package("workerd").parent)
+    settings = config(main="src/index.ts", compatibility_flags=None)
+    (source.parent / "wrangler.jsonc").write_text(json.dumps(settings))
+    running = dev(source.parent)
+
+    (version,) = running.get(f"{FLOW}/versions")["result"]
+
+    assert (version["language"], version["has_dag"]) == ("javascript", True)
+    assert _nap(running, version["id"]) == "1 day"
 
 
 def test_a_token_is_asked_for_where_one_is_set(
