@@ -46,7 +46,7 @@ class RestStyle:
 
 def table() -> list[Endpoint]:
     """Every endpoint of the official clients' `workflows` resource, and what wrangler asks for beyond it."""
-    return [*_workflow_rows(), *_version_rows(), *_instance_rows(), *_bulk_rows()]
+    return [*_workflow_rows(), *_version_rows(), *_list_rows(), *_instance_rows(), *_command_rows(), *_bulk_rows()]
 
 
 def _workflow_rows() -> list[Endpoint]:
@@ -122,16 +122,9 @@ def _version_rows() -> list[Endpoint]:
     ]
 
 
-def _instance_rows() -> list[Endpoint]:
-    order = Query("order", OneOf(("asc", "desc")), "Order of the steps; asc if not given.")
-    simple = Query("simple", OneOf(("true", "false")), "Without the steps.")
+def _list_rows() -> list[Endpoint]:
     direction = Query("direction", OneOf(("asc", "desc")), "Oldest or newest first; desc if not given.")
     filters = (kinds.STATUS, kinds.DATE_START, kinds.DATE_END)
-    step = (
-        Query("name", Text(), "Name of the step with its count, as in `steps`.", required=True),
-        Query("type", OneOf(("step", "waitForEvent")), "Type of the step.", required=True),
-        Query("attempt", WholeNumber(1), "One attempt instead of the whole step."),
-    )
     return [
         Endpoint(
             "GET",
@@ -154,6 +147,18 @@ def _instance_rows() -> list[Endpoint]:
             body=schemas.CREATE,
             errors=(*_ABSENT, "body", "instance.invalid_id", "instance.already_exists", "instance.rate_limited"),
         ),
+    ]
+
+
+def _instance_rows() -> list[Endpoint]:
+    order = Query("order", OneOf(("asc", "desc")), "Order of the steps; asc if not given.")
+    simple = Query("simple", OneOf(("true", "false")), "Without the steps.")
+    step = (
+        Query("name", Text(), "Name of the step with its count, as in `steps`.", required=True),
+        Query("type", OneOf(("step", "waitForEvent")), "Type of the step.", required=True),
+        Query("attempt", WholeNumber(1), "One attempt instead of the whole step."),
+    )
+    return [
         Endpoint(
             "GET",
             _INSTANCE,
@@ -184,6 +189,11 @@ def _instance_rows() -> list[Endpoint]:
             errors=(*_NO_INSTANCE, "instance.step_not_found", "query"),
             media=("application/octet-stream",),
         ),
+    ]
+
+
+def _command_rows() -> list[Endpoint]:
+    return [
         Endpoint(
             "PATCH",
             f"{_INSTANCE}/status",
