@@ -41,7 +41,14 @@ def run_pytest(folder: Path, *arguments: str, stdin: str = "", env: dict[str, st
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "COLUMNS": "200", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **(env or {})},
+        # Options meant for the outer run (PYTEST_ADDOPTS) are not theirs.
+        env={
+            **os.environ,
+            "COLUMNS": "200",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTEST_ADDOPTS": "",
+            **(env or {}),
+        },
         timeout=120,
     )
     cases = _cases(report) if report.exists() else {}
