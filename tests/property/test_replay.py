@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -187,8 +188,11 @@ def run(program: Program, instances: int = 1, deaths=(), *, replay_always: bool 
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> None:
-    logging.getLogger("stepwell.engine").setLevel(logging.CRITICAL)
+def quiet() -> Iterator[None]:
+    log = logging.getLogger("stepwell.engine")
+    log.setLevel(logging.CRITICAL)
+    yield
+    log.setLevel(logging.NOTSET)
 
 
 DEATHS = st.lists(st.builds(Death, st.integers(1, 40), st.booleans()), min_size=1, max_size=6)
@@ -198,6 +202,7 @@ DEATHS = st.lists(st.builds(Death, st.integers(1, 40), st.booleans()), min_size=
 @given(programs(), st.integers(1, 3), DEATHS, st.booleans())
 @example(RICH, 2, [Death(5, True), Death(9, False), Death(3, True)], False)
 def test_a_killed_program_ends_as_if_it_had_not_been_killed(program, instances, deaths, replay_always) -> None:
+    note(f"{program} {deaths} {instances} {replay_always}")
     unharmed = run(program, instances)
     killed = run(program, instances, deaths, replay_always=replay_always)
 

@@ -25,6 +25,7 @@ from tests.property.invariants import check_store
 
 NAMES = st.sampled_from(["one", "two", "three"])
 DAY = 86_400_000
+LOG = logging.getLogger("stepwell.engine")
 
 
 class Machine(RuleBasedStateMachine):
@@ -54,6 +55,7 @@ class Machine(RuleBasedStateMachine):
             self.limit = limit
             await self.world.start(self.flow, concurrency_limit=limit)
 
+        LOG.setLevel(logging.CRITICAL)
         self.run(start())
 
     # -- the code that runs
@@ -254,6 +256,7 @@ class Machine(RuleBasedStateMachine):
             self.nothing_went_wrong_unseen()
             self.the_store_holds_its_invariants()
         finally:
+            LOG.setLevel(logging.NOTSET)
             self.world.engine.crash()
             self.run(turns(20))
             self.loop.close()
@@ -278,8 +281,6 @@ class Machine(RuleBasedStateMachine):
                 self.world.clock.move_to(at)
         raise AssertionError(f"stuck: {[(row.id, str(row.status)) for row in rows]}")
 
-
-logging.getLogger("stepwell.engine").setLevel(logging.CRITICAL)
 
 TestMachine = Machine.TestCase
 TestMachine.settings = settings(
