@@ -111,7 +111,12 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
 
 #: Of a library that a package may use, the files that do.
 ONLY_IN = {
-    "apsw": {"emulator/storage/connection.py", "emulator/storage/reader.py", "emulator/storage/sqlite.py"},
+    "apsw": {
+        "emulator/storage/checkpoints.py",
+        "emulator/storage/connection.py",
+        "emulator/storage/reader.py",
+        "emulator/storage/sqlite.py",
+    },
     "jinja2": {"emulator/dashboard/render.py"},
 }
 

@@ -84,6 +84,7 @@ class Attempts:
             if not isinstance(outcome, Failure):
                 self._run.reached(Point.BEFORE_COMMIT, row)
                 await self._core.commits.durable()
+                await self._core.commits.give_way()
                 self._run.reached(Point.AFTER_RESULT, row)
                 self._run.after_step()
                 return outcome

@@ -33,9 +33,9 @@ def patient(db: apsw.Connection) -> None:
     db.set_busy_timeout(5_000)
 
 
-def long_wal(db: apsw.Connection) -> None:
-    """A checkpoint every 4,000 pages: it stops the engine's thread for some ms, so not at every turn."""
-    db.wal_autocheckpoint(4_000)
+def no_checkpoints(db: apsw.Connection) -> None:
+    """They wait for the disk; checkpoints.py makes them in a thread of its own."""
+    db.wal_autocheckpoint(0)
 
 
 def small_cache(db: apsw.Connection) -> None:
@@ -56,7 +56,7 @@ def read_only(db: apsw.Connection) -> None:
 WRITER: Final[tuple[Callable[[apsw.Connection], None], ...]] = (
     patient,
     wal,
-    long_wal,
+    no_checkpoints,
     small_cache,
     temporary_in_memory,
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 
+from emulator.storage.checkpoints import Checkpoints
 from emulator.storage.codes import (
     CODE_OF_TYPES,
     KIND_CODES,
@@ -45,6 +46,7 @@ class SqliteStore(SqliteReader):
         self._first_write: Callable[[], None] | None = None
         self._config_keys: dict[str, int] = {}
         self._broken: apsw.Error | None = None
+        self._checkpoints = None if path == ":memory:" else Checkpoints(path, self._db)
 
     def reader(self) -> SqliteReader:
         """A connection of its own; for a database in memory, which only one connection can see, this one."""
@@ -113,6 +115,8 @@ class SqliteStore(SqliteReader):
 
     def close(self) -> None:
         self.commit()
+        if self._checkpoints is not None:
+            self._checkpoints.stop()
         super().close()
 
     # -- settings, Workflows, versions

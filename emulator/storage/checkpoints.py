@@ -1,0 +1,67 @@
+"""Checkpoints away from the engine's thread.
+
+A checkpoint copies the write-ahead log into the database and waits for the disk: 80 ms were measured in the middle
+of a run of steps of 0.3 ms. So the writer never makes one by itself; a thread with a connection of its own does,
+beside the writes. It needs no lock that the writer wants.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Final
+
+import apsw
+
+_log = logging.getLogger("stepwell.storage")
+
+#: Pages of the log from which on it is worth a checkpoint: 16 MB.
+_WORTH_IT: Final = 4_000
+#: A log that grows without a pause cannot start over beside the writes. At 256 MB the writer waits for it once.
+_TOO_LONG: Final = 64_000
+
+
+class Checkpoints:
+    """Watches the log of the writer `db` of the database at `path`; the thread starts with the first need of it."""
+
+    def __init__(self, path: str, db: apsw.Connection) -> None:
+        self._path = path
+        self._wanted = threading.Event()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+        db.set_wal_hook(self._committed)
+
+    def _committed(self, db: apsw.Connection, _: str, pages: int) -> int:
+        if pages > _TOO_LONG:
+            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+        elif pages > _WORTH_IT and not self._wanted.is_set():
+            self._wanted.set()
+            self._ensure_thread()
+        return apsw.SQLITE_OK
+
+    def _ensure_thread(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="stepwell-checkpoints", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        db = apsw.Connection(self._path)
+        try:
+            while self._wanted.wait() and not self._stopping:
+                self._checkpoint(db)
+                self._wanted.clear()
+        finally:
+            db.close()
+
+    def _checkpoint(self, db: apsw.Connection) -> None:
+        try:
+            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.Error as error:  # the next commit wants one again
+            _log.warning("a checkpoint of the database failed: %s", error)
+
+    def stop(self) -> None:
+        """Returns when no checkpoint runs any more."""
+        self._stopping = True
+        self._wanted.set()
+        if self._thread is not None:
+            self._thread.join()

@@ -1,0 +1,66 @@
+"""Checkpoints are made beside the writes, by a thread that is there only when there is need."""
+
+from __future__ import annotations
+
+import threading
+
+import apsw
+import pytest
+
+from emulator.storage.sqlite import SqliteStore
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = SqliteStore(str(tmp_path / "steps.sqlite"))
+    yield opened
+    opened.close()
+
+
+def write(store: SqliteStore, commits: int) -> None:
+    for n in range(commits):
+        store.put_setting("n", str(n) * 100)
+        store.commit()
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name == "stepwell-checkpoints"]
+
+
+def copied_pages(path: str) -> int:
+    with apsw.Connection(path) as db:
+        _, copied = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+    return copied
+
+
+def test_a_short_log_needs_no_thread(store) -> None:
+    write(store, 50)
+
+    assert threads() == []
+
+
+def test_a_long_log_is_copied_without_the_writer(store, tmp_path) -> None:
+    write(store, 4_100)
+
+    pause = threading.Event()
+    while not copied_pages(str(tmp_path / "steps.sqlite")):
+        pause.wait(0.01)  # the other thread is at work: no time of the product
+
+    assert threads() == ["stepwell-checkpoints"]
+
+
+def test_closing_ends_the_thread(tmp_path) -> None:
+    store = SqliteStore(str(tmp_path / "steps.sqlite"))
+    write(store, 4_100)
+
+    store.close()
+
+    assert threads() == []
+
+
+def test_a_database_in_memory_has_no_log() -> None:
+    store = SqliteStore(":memory:")
+    write(store, 4_100)
+
+    assert threads() == []
+    store.close()
