@@ -39,6 +39,8 @@ RESIDENT: Final = 1_000
 #: Before a pass goes on whose runtime crashes again and again, without a step between.
 CRASH_DELAY_MS: Final = 100
 LONGEST_CRASH_DELAY_MS: Final = 30_000
+#: Turns that calls get between two shares of starting: instances are accepted faster than they start.
+_TURNS_BETWEEN_STARTS: Final = 12
 #: Due instances that one turn wakes.
 WAKE_AT_ONCE: Final = 200
 
@@ -188,7 +190,7 @@ class Passes:
         while self._about_to_start and not share.over:
             self._start_new(*self._about_to_start.pop(next(iter(self._about_to_start))))
         if self._about_to_start:
-            after_turns(1, self._start_all)
+            after_turns(_TURNS_BETWEEN_STARTS, self._start_all)
 
     def _start_new(self, instance: Instance, event: RunEvent | None) -> None:
         if self._instances.get(instance.key) is not instance:
