@@ -231,7 +231,7 @@ class Commands:
         await self._core.commits.durable()
 
     def _waits_for(self, instance: Instance, event_type: str) -> bool:
-        if instance.run is not None:
+        if instance.run is not None and not instance.run.leaves:
             return any(wait.event_type == event_type for wait in instance.run.waits)
         wanted = f'"type":{json.dumps(event_type)}'
         return any(wanted in config for _, config in self._core.store.pending_waits(instance.key))

@@ -36,6 +36,8 @@ _log = logging.getLogger("stepwell.engine")
 REST_MS: Final = 60_000
 #: So many waiting passes stay in memory; the one that has rested longest goes first.
 RESIDENT: Final = 1_000
+#: So many passes that leave memory do so later, because branches of them may await something that is not a step.
+LINGERING: Final = 100
 #: Before a pass goes on whose runtime crashes again and again, without a step between.
 CRASH_DELAY_MS: Final = 100
 LONGEST_CRASH_DELAY_MS: Final = 30_000
@@ -53,6 +55,7 @@ class Passes:
         self._workflows = workflows
         self._instances: dict[int, Instance] = {}
         self._resting: OrderedDict[int, Run] = OrderedDict()
+        self._lingering: OrderedDict[int, Run] = OrderedDict()
         self._replay_always = replay_always
         self._draining = False
         self._waking = False
@@ -85,7 +88,7 @@ class Passes:
     def forget(self, instance: Instance) -> None:
         """No pass is left in memory; the next command loads the instance anew."""
         self._instances.pop(instance.key, None)
-        self._resting.pop(instance.key, None)
+        self._rouse(instance.key)
         self._crashes.pop(instance.key, None)
 
     def in_memory(self) -> list[Instance]:
@@ -195,7 +198,7 @@ class Passes:
     def _start_new(self, instance: Instance, event: RunEvent | None) -> None:
         if self._instances.get(instance.key) is not instance:
             return
-        if self.admission.may_run(instance.workflow):
+        if self.admission.may_overtake(instance.workflow):
             self.start(instance, event=event)
         else:
             self.queue(instance, NEW)
@@ -278,8 +281,11 @@ class Passes:
             return
         if instance.status is Status.WAITING and not self.may_go_on(instance):
             self.queue(instance)
+        elif instance.run is not None and instance.run.leaves:
+            self.drop(instance.run)
+            self.start(instance)
         elif instance.run is not None:
-            self._resting.pop(key, None)
+            self._rouse(key)
             if not instance.run.progress():
                 self._core.store.set_wake(key, instance.run.waits.next_at())
         elif instance.status is Status.WAITING:
@@ -303,15 +309,25 @@ class Passes:
         far = at is not None and at - self._core.clock.now() > REST_MS
         # The delay of a retry does not make an instance leave memory (case retries-default-schedule).
         far = far and not any(wait.row.kind is StepKind.DO for wait in run.waits)
-        if self._replay_always or (far and not self._is_kept(run.instance)):
+        run.leaves = self._replay_always or (far and not self._is_kept(run.instance))
+        self._rouse(key)
+        if not run.leaves:
+            self._keep(run, self._resting, RESIDENT)
+        elif run.only_waits():
             self.drop(run)
-            return
-        self._resting[key] = run
-        self._resting.move_to_end(key)
-        if len(self._resting) > RESIDENT:
-            _, longest = self._resting.popitem(last=False)
+        else:
+            self._keep(run, self._lingering, LINGERING)
+
+    def _keep(self, run: Run, kept: OrderedDict[int, Run], most: int) -> None:
+        kept[run.instance.key] = run
+        if len(kept) > most:
+            _, longest = kept.popitem(last=False)
             if longest.instance.status is Status.WAITING:
                 self.drop(longest)
+
+    def _rouse(self, key: int) -> None:
+        self._resting.pop(key, None)
+        self._lingering.pop(key, None)
 
     def _is_kept(self, instance: Instance) -> bool:
         keeps = self._core.introspection.keeps
@@ -456,6 +472,7 @@ class Passes:
         self._about_to_start.clear()
         self._instances.clear()
         self._resting.clear()
+        self._lingering.clear()
 
     @property
     def starting(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from types import CodeType, CoroutineType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bindings.context import StepFrame, current_step
@@ -33,6 +34,10 @@ _POINT_OF_WAIT: Final = {
     StepKind.SLEEP: Point.SLEEPING,
     StepKind.WAIT_FOR_EVENT: Point.WAITING_FOR_EVENT,
 }
+
+
+#: Rounds of settling for branches side by side: one of them may be on its way to a step through code of its own.
+_ROUNDS: Final = 8
 
 
 class RunOwner(Protocol):
@@ -78,11 +83,15 @@ class Run:
         self.attached = True
         self.rolling_back = False
         self.supersede = False
+        #: Rests, and starts anew at its wake; until then code that awaits something of its own may go on.
+        self.leaves = False
         #: Steps whose stream is being stored.
         self.streaming: set[int] = set()
         self.modifications = core.introspection.of(instance.workflow.name, instance.id)
         self._gate: asyncio.Future[None] | None = None
         self._settling = False
+        #: How often the code was let go on since it called a step.
+        self._rounds = 0
         #: Of a host whose user code runs in another process: returns when that code has gone as far as it can.
         self._quiesce: Callable[[RunEvent], Coroutine[Any, Any, None]] | None = None
         self._asking: asyncio.Task[None] | None = None
@@ -209,6 +218,8 @@ class Run:
     async def before_step(self) -> None:
         """Lets a step begin: not while a pause is asked for, new code waits, or no slot is free."""
         self.check_attached()
+        self.leaves = False
+        self._rounds = 0
         while self._holds_back():
             if self._gate is None:
                 self._gate = asyncio.get_running_loop().create_future()
@@ -276,15 +287,22 @@ class Run:
         self._rest_soon()
 
     # -- waits
-    def wait(
+    async def wait(
         self, row: StepRow, due_at: int, on_due: Callable[[Wait], None], event_type: str | None = None
-    ) -> asyncio.Future[Encoded | None]:
-        """Registers a wait that is stored already; the future gives what it ends with."""
+    ) -> Encoded | None:
+        """Waits, for what is stored already; gives what the wait ends with."""
         future: asyncio.Future[Encoded | None] = asyncio.get_running_loop().create_future()
         self.waits.add(Wait(row, due_at, future, on_due, event_type))
         self.note_waiting()
         self._settle_soon()
-        return future
+        return await future
+
+    def only_waits(self) -> bool:
+        """Whether run() itself stands in a wait, so that nothing of it can go on before that has ended.
+
+        False where that cannot be told: of branches side by side, one may await something that is not a step.
+        """
+        return self._task is not None and _innermost_code(self._task) is Run.wait.__code__
 
     def note_waiting(self) -> None:
         """Something waits; when nothing executes, the instance as a whole does."""
@@ -335,6 +353,7 @@ class Run:
             self.waits.remove(wait)
         if not due and not claimed:
             return False
+        self._rounds = 0
         status = self.instance.status
         self._become(Status.RUNNING if status is Status.WAITING else status)
         self._settle_soon()
@@ -350,8 +369,7 @@ class Run:
         self._settling = False
         if not self.attached:
             return
-        if self._quiesce is not None and not self._quiet and not self.executing and len(self.waits):
-            self._ask_host(self._quiesce)
+        if not self.executing and len(self.waits) and self._may_go_on():
             return
         self._quiet = False
         if self.steps is not None and self.steps.expects_no_more() and self.progress():
@@ -359,9 +377,10 @@ class Run:
         if self.executing or not len(self.waits) or self.instance.status is Status.QUEUED:
             return
         at = self.waits.next_at()
-        if self.instance.status is Status.RUNNING and at is not None and at <= self.core.clock.now():
-            self.progress()
-            return
+        if at is not None and at <= self.core.clock.now():
+            if self.instance.status is Status.RUNNING:
+                self.progress()
+            return  # one that waits is woken by the alarm, with the slot that it needs
         if self.supersede:
             self.owner.superseded(self)
             return
@@ -374,6 +393,18 @@ class Run:
         if self.core.introspection.replays is not None:
             self.core.introspection.replays.rests(self.instance)
         self.owner.resting(self)
+
+    def _may_go_on(self) -> bool:
+        """Whether code of run() gets more time to call its next step, before only its waits are taken to be left."""
+        if self._quiesce is not None:
+            if not self._quiet:
+                self._ask_host(self._quiesce)
+            return not self._quiet
+        self._rounds += 1
+        if self._rounds > _ROUNDS or self.only_waits():
+            return False
+        self._settle_soon()
+        return True
 
     def _ask_host(self, quiesce: Callable[[RunEvent], Coroutine[Any, Any, None]]) -> None:
         """Turns of our loop say nothing about code in another process: it must say itself that it only waits."""
@@ -393,6 +424,14 @@ class Run:
 def _is_inside_a_step(instance: Instance) -> bool:
     frame = current_step.get()
     return frame is not None and frame.seq is not None and frame.instance_key == instance.key
+
+
+def _innermost_code(task: asyncio.Task[None]) -> CodeType | None:
+    """The code of the last coroutine in the chain of those that a task stands in."""
+    code, awaited = None, task.get_coro()
+    while isinstance(awaited, CoroutineType):
+        code, awaited = awaited.cr_code, awaited.cr_await
+    return code
 
 
 async def _ignoring(code: Coroutine[Any, Any, Encoded]) -> None:

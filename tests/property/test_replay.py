@@ -25,7 +25,7 @@ from tests.property.invariants import check_store, shown
 from tests.property.programs import Do, Parallel, Player, Program, Sleep, Wait, nested, programs
 
 FAST = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-MANY_TURNS = 20_000
+MANY_TURNS = 2_000
 
 #: A program with everything in it, for the test that dies at each of its commits.
 RICH: Program = (
@@ -41,6 +41,20 @@ RICH: Program = (
     Do("outer", inner=(Do("inner", failures=1), Do("inner", turns=1))),
     Sleep("long", 100_000),
     Do("a"),
+)
+
+
+#: A replay reaches the retry that woke it turns after the wait beside it.
+LATE_RETRY: Program = (
+    Parallel(
+        (
+            (Wait("0c", times_out=True),),
+            (
+                Parallel(((Sleep("20a", 0),), (Sleep("21a", 1_000), Sleep("21b", 0)))),
+                Do("2a", failures=2, turns=3, delay_ms=10),
+            ),
+        )
+    ),
 )
 
 
@@ -223,6 +237,7 @@ def test_steps_inside_steps_come_to_the_same(program, deaths) -> None:
 
 @settings(FAST, max_examples=25)
 @given(programs(), st.integers(1, 3))
+@example(LATE_RETRY, 1)
 def test_a_program_that_is_replayed_at_every_wait_ends_as_one_that_stays_in_memory(program, instances) -> None:
     note(f"{program}")
     assert run(program, instances, replay_always=True).results == run(program, instances).results

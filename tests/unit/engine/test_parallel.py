@@ -156,6 +156,32 @@ async def test_branches_that_sleep_differently_keep_their_records_over_rests(wor
     assert world.status() == "complete"
 
 
+@pytest.mark.parametrize("late", range(20))
+async def test_a_retry_that_a_replay_reaches_late_beside_a_long_wait_is_not_late(world, late) -> None:
+    world.configure(replay_always=True)
+
+    def fail_twice(context):
+        world.note((context.attempt, world.clock.now()))
+        if context.attempt < 3:
+            raise RuntimeError("no")
+        return "b"
+
+    async def behind_others(step):
+        await turns(late)
+        return await step.do("b", fail_twice, {"retries": {"limit": 2, "delay": 10, "backoff": "constant"}})
+
+    async def flow(params, step):
+        return await asyncio.gather(step.sleep("z", HOUR), behind_others(step))
+
+    await world.start(flow)
+    await world.create()
+    begin = world.clock.now()
+    await world.advance(2 * HOUR)
+
+    assert world.journal == [(1, begin), (2, begin + 10), (3, begin + 20)]
+    assert await world.output() == [None, "b"]
+
+
 async def test_an_instance_is_waiting_only_when_no_callback_executes(world) -> None:
     release = asyncio.Event()
 
