@@ -395,7 +395,7 @@ class Run:
         self.owner.resting(self)
 
     def _may_go_on(self) -> bool:
-        """Whether code of run() gets more time to call its next step, before only its waits are taken to be left."""
+        """Whether code of run() gets more time to call its next step before it counts as waiting."""
         if self._quiesce is not None:
             if not self._quiet:
                 self._ask_host(self._quiesce)
