@@ -428,7 +428,8 @@ def _is_inside_a_step(instance: Instance) -> bool:
 
 def _innermost_code(task: asyncio.Task[None]) -> CodeType | None:
     """The code of the last coroutine in the chain of those that a task stands in."""
-    code, awaited = None, task.get_coro()
+    code: CodeType | None = None
+    awaited: object = task.get_coro()
     while isinstance(awaited, CoroutineType):
         code, awaited = awaited.cr_code, awaited.cr_await
     return code
