@@ -194,6 +194,17 @@ def skip_sleep(asked: Asked, name: str, instance_id: str, sleep: str | None) -> 
     _change(asked, name, instance_id, body if sleep is None else {**body, "name": sleep})
 
 
+@instances.command("time-out", epilog=_ID_HELP)
+@click.argument("name")
+@click.argument("instance_id", metavar="ID")
+@click.option("--name", "wait", help="Which wait; the one that is due next if not given.")
+@server_options
+def time_out(asked: Asked, name: str, instance_id: str, wait: str | None) -> None:
+    """Have a wait for an event time out now. Not in wrangler."""
+    body: dict[str, object] = {"status": "timeOut"}
+    _change(asked, name, instance_id, body if wait is None else {**body, "name": wait})
+
+
 @instances.command("terminate-all")
 @click.argument("name")
 @click.option("--status", type=click.Choice(_TERMINABLE), help="Only instances in this status.")

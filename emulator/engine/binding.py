@@ -141,6 +141,10 @@ class Binding:
     async def skip_sleep(self, instance_id: str, name: object = None) -> None:
         await self._commands.skip_sleep(self._key(instance_id), name if isinstance(name, str) else None)
 
+    async def time_out(self, instance_id: str, name: object = None) -> None:
+        """Has a wait for an event time out now: for the dashboard and the APIs, not for Workers."""
+        await self._commands.time_out(self._key(instance_id), name if isinstance(name, str) else None)
+
     async def subscribe(self, instance_id: str, options: object = None) -> Subscription:
         key = self._key(instance_id)
         cursor, types = subscription_options(options)

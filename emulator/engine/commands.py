@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from bindings.context import current_step
 from bindings.errors import EngineError, RunAborted, WorkflowError
@@ -240,22 +240,33 @@ class Commands:
         """Ends the sleep that is due next, or retry delay; with `name` ("nap-1" or "nap") that one."""
         instance = self.instance(key)
         check(instance.status, Command.SKIP_SLEEP)
-        store, now = self._core.store, self._core.clock.now()
-        sleeping = [
-            row
-            for row in store.steps(key, with_outputs=False)
-            if (row.kind is StepKind.SLEEP and row.state is StepState.PENDING) or row.state is StepState.RETRYING
-        ]
-        if name is not None:
-            sleeping = [row for row in sleeping if name in (row.name, row.public_name)]
-        if not sleeping:
+        if not self._end_first(instance, name, _sleeps):
             raise WorkflowError(
-                f"(instance.not_sleeping) There is no sleep{f' named {name!r}' if name else ''} to skip",
-                code="instance.not_sleeping",
+                f"(instance.not_sleeping) There is no sleep{_named(name)} to skip", code="instance.not_sleeping"
             )
-        row = min(sleeping, key=lambda one: (one.due_at or 0, one.seq))
-        self._end_now(instance, row.seq, now)
         await self._core.commits.durable()
+
+    async def time_out(self, key: int, name: str | None = None) -> None:
+        """Has the wait for an event that is due next time out now; with `name` that one."""
+        instance = self.instance(key)
+        check(instance.status, Command.TIME_OUT)
+        if not self._end_first(instance, name, _waits):
+            raise WorkflowError(
+                f"(instance.not_waiting) There is no wait for an event{_named(name)} to time out",
+                code="instance.not_waiting",
+            )
+        await self._core.commits.durable()
+
+    def _end_first(self, instance: Instance, name: str | None, ends: Callable[[StepRow], bool]) -> bool:
+        """Has the deadline of a step come, of those that it `ends` the one that is due next; False without any."""
+        rows = [row for row in self._core.store.steps(instance.key, with_outputs=False) if ends(row)]
+        if name is not None:
+            rows = [row for row in rows if name in (row.name, row.public_name)]
+        if not rows:
+            return False
+        row = min(rows, key=lambda one: (one.due_at or 0, one.seq))
+        self._end_now(instance, row.seq, self._core.clock.now())
+        return True
 
     def _end_now(self, instance: Instance, seq: int, now: int) -> None:
         row = self._core.store.instance(instance.key)
@@ -268,6 +279,18 @@ class Commands:
                     wait.due_at = wait.row.due_at = now
         if paused_at is None:
             self._passes.wake(instance.key)
+
+
+def _sleeps(row: StepRow) -> bool:
+    return (row.kind is StepKind.SLEEP and row.state is StepState.PENDING) or row.state is StepState.RETRYING
+
+
+def _waits(row: StepRow) -> bool:
+    return row.kind is StepKind.WAIT_FOR_EVENT and row.state is StepState.PENDING
+
+
+def _named(name: str | None) -> str:
+    return f" named {name!r}" if name else ""
 
 
 def not_found() -> EngineError:

@@ -32,6 +32,7 @@ class Command(StrEnum):
     DELETE = "delete"
     SEND_EVENT = "sendEvent"
     SKIP_SLEEP = "skipSleep"
+    TIME_OUT = "timeOut"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ _CANNOT_TERMINATE: Final = Refusal(
     "instance.cannot_terminate", "Cannot terminate instance since its on a finite state"
 )
 _NOT_SLEEPING: Final = Refusal("instance.not_sleeping", 'There is no sleep to skip in status "{status}"')
+_NOT_WAITING: Final = Refusal("instance.not_waiting", 'There is no wait to time out in status "{status}"')
 
 _ALWAYS: Final[Mapping[Command, Verdict | Refusal]] = {
     Command.RESTART: Verdict.DO,
@@ -69,6 +71,11 @@ _ACTIVE: Final[Mapping[Command, Verdict | Refusal]] = {
     Command.RESUME: _CANNOT_RESUME,
     Command.TERMINATE: Verdict.DO,
     Command.SKIP_SLEEP: Verdict.DO,
+    Command.TIME_OUT: Verdict.DO,
+}
+_RESTLESS: Final[Mapping[Command, Verdict | Refusal]] = {
+    Command.SKIP_SLEEP: _NOT_SLEEPING,
+    Command.TIME_OUT: _NOT_WAITING,
 }
 _FINISHED: Final[Mapping[Command, Verdict | Refusal]] = {
     **_ALWAYS,
@@ -77,11 +84,11 @@ _FINISHED: Final[Mapping[Command, Verdict | Refusal]] = {
     Command.TERMINATE: _CANNOT_TERMINATE,
     # Accepted silently by both engines; the event stays where nobody waits for it.
     Command.SEND_EVENT: Verdict.DO,
-    Command.SKIP_SLEEP: _NOT_SLEEPING,
+    **_RESTLESS,
 }
 
 TABLE: Final[Mapping[Status, Mapping[Command, Verdict | Refusal]]] = {
-    Status.QUEUED: {**_ACTIVE, Command.SKIP_SLEEP: _NOT_SLEEPING},
+    Status.QUEUED: {**_ACTIVE, **_RESTLESS},
     Status.RUNNING: _ACTIVE,
     Status.WAITING: _ACTIVE,
     Status.WAITING_FOR_PAUSE: {**_ACTIVE, Command.PAUSE: Verdict.NOTHING, Command.RESUME: Verdict.DO},
@@ -89,10 +96,9 @@ TABLE: Final[Mapping[Status, Mapping[Command, Verdict | Refusal]]] = {
         **_ACTIVE,
         Command.PAUSE: Verdict.NOTHING,
         Command.RESUME: Verdict.DO,
-        Command.SKIP_SLEEP: Verdict.DO,
     },
     # Pausing has no effect on rollbacks (case rollback-pause-while).
-    Status.ROLLING_BACK: {**_ACTIVE, Command.PAUSE: Verdict.NOTHING, Command.SKIP_SLEEP: _NOT_SLEEPING},
+    Status.ROLLING_BACK: {**_ACTIVE, **_RESTLESS, Command.PAUSE: Verdict.NOTHING},
     Status.COMPLETE: _FINISHED,
     Status.ERRORED: _FINISHED,
     Status.TERMINATED: _FINISHED,

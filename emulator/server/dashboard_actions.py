@@ -92,7 +92,7 @@ class Actions:
 
     # -- one instance
     async def command(self, request: Request, form: Form) -> Done:
-        """pause, resume, terminate, restart, delete, skipSleep, sendEvent."""
+        """pause, resume, terminate, restart, delete, skipSleep, timeOut, sendEvent."""
         command = request.path_params["command"]
         if command not in _COMMANDS:
             raise NotFound(f'There is no action "{command}".')
@@ -130,6 +130,11 @@ class Actions:
         name = form.get("name") or None
         await self._thread.call(self._engine.commands.skip_sleep, found.row.key, name)
         return f"{name or 'The wait'} is skipped", None
+
+    async def _time_out(self, found: Found, form: Form) -> Done:
+        name = form.get("name") or None
+        await self._thread.call(self._engine.commands.time_out, found.row.key, name)
+        return f"{name or 'The wait'} has timed out", None
 
     async def _send_event(self, found: Found, form: Form) -> Done:
         kind = form.get("type", "").strip()
@@ -191,6 +196,7 @@ _COMMANDS: Final[dict[str, Callable[[Actions, Found, Form], Awaitable[Done]]]] =
     "restart": Actions._restart,
     "delete": Actions._delete,
     "skipSleep": Actions._skip_sleep,
+    "timeOut": Actions._time_out,
     "sendEvent": Actions._send_event,
 }
 

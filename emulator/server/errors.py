@@ -44,6 +44,7 @@ TABLE: Final[dict[str, Refusal]] = {
     "instance.already_exists": _row(10405, 400, "instance.already_exists", seen=True),
     "instance.invalid_id": _row(10406, 400, "instance.invalid_id"),
     "instance.not_sleeping": _row(10407, 400, "instance.not_sleeping"),
+    "instance.not_waiting": _row(10408, 400, "instance.not_waiting"),
     "instance.duplicate_in_batch": _row(10415, 400, "instance.duplicate_in_batch", seen=True),
     "instance.rate_limited": _row(10429, 429, "instance.rate_limited"),
     "instance.queue_full": _row(10430, 429, "instance.queue_full"),

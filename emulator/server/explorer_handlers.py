@@ -104,7 +104,7 @@ async def delete_instance(call: Call) -> Response:
 
 async def change_status(call: Call) -> Response:
     workflow, body = call.workflow(), call.json_object()
-    if body.get("status") not in ("pause", "resume", "terminate", "restart", "skipSleep"):
+    if body.get("status") not in ("pause", "resume", "terminate", "restart", "skipSleep", "timeOut"):
         return answers.failure(400, OTHER, "Invalid input")
     if "rollback" in body and body["status"] != "terminate":
         return answers.failure(400, OTHER, "'rollback' is only valid when terminating.")

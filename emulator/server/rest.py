@@ -199,7 +199,7 @@ def _command_rows() -> list[Endpoint]:
             f"{_INSTANCE}/status",
             instances.change_status,
             "change_status",
-            "Pauses, resumes, terminates or restarts an instance, or skips its sleep",
+            "Pauses, resumes, terminates or restarts an instance, or ends its sleep or its wait",
             named("StatusChanged"),
             body=schemas.STATUS_CHANGE,
             body_required=True,
@@ -210,6 +210,7 @@ def _command_rows() -> list[Endpoint]:
                 "instance.cannot_terminate",
                 "instance.cannot_restart",
                 "instance.not_sleeping",
+                "instance.not_waiting",
             ),
         ),
         Endpoint(

@@ -121,7 +121,7 @@ def _created(call: Call, workflow: WorkflowRow, ids: list[str]) -> list[View]:
 
 # -- changing
 async def change_status(call: Call) -> Response:
-    """pause, resume, terminate and restart are Cloudflare's; skipSleep is ours."""
+    """pause, resume, terminate and restart are Cloudflare's; skipSleep and timeOut are ours."""
     workflow, body = call.workflow(), call.json_object()
     call.instance_key(workflow)
     await apply_status(call, workflow, body)
@@ -143,9 +143,10 @@ async def apply_status(call: Call, workflow: WorkflowRow, body: dict[str, Any]) 
             await thread.call(binding.terminate, instance_id, body)
         case "restart":
             await thread.call(binding.restart, instance_id, restart_options(body))
-        case "skipSleep":
+        case "skipSleep" | "timeOut":
             name = bodies.clean_text(body["name"], "name") if "name" in body else None
-            await thread.call(binding.skip_sleep, instance_id, name)
+            end = binding.skip_sleep if wanted == "skipSleep" else binding.time_out
+            await thread.call(end, instance_id, name)
         case _:
             raise ApiError("body", f'"status" is {wanted!r}; expected pause, resume, terminate or restart.')
 

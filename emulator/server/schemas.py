@@ -173,7 +173,7 @@ STATUS_CHANGE: Final = {
     "type": "object",
     "required": ["status"],
     "properties": {
-        "status": {"enum": ["pause", "resume", "terminate", "restart", "skipSleep"]},
+        "status": {"enum": ["pause", "resume", "terminate", "restart", "skipSleep", "timeOut"]},
         "rollback": {"type": "boolean", "description": "With terminate: run the rollback handlers first."},
         "reason": {"type": "string", "description": "With terminate: for people; only here."},
         "from": {
@@ -185,7 +185,10 @@ STATUS_CHANGE: Final = {
                 "type": {"enum": list(STEP_KINDS)},
             },
         },
-        "name": {"type": "string", "description": "With skipSleep: which sleep; the next one if not given."},
+        "name": {
+            "type": "string",
+            "description": "With skipSleep and timeOut: which step; the one due next if not given.",
+        },
     },
 }
 UPDATE: Final = {

@@ -26,6 +26,7 @@ from tests.property.invariants import check_store
 NAMES = st.sampled_from(["one", "two", "three"])
 DAY = 86_400_000
 LOG = logging.getLogger("stepwell.engine")
+_METHODS = {Command.SKIP_SLEEP: "skip_sleep", Command.SEND_EVENT: "send_event", Command.TIME_OUT: "time_out"}
 
 
 class Machine(RuleBasedStateMachine):
@@ -100,7 +101,7 @@ class Machine(RuleBasedStateMachine):
         """Carries it out, and holds the answer to the table."""
 
         async def carry_out():
-            method = {Command.SKIP_SLEEP: "skip_sleep", Command.SEND_EVENT: "send_event"}.get(command, str(command))
+            method = _METHODS.get(command, str(command))
             before = self._status(name)
             history = [] if before is None else self.world.history(name)
             call = asyncio.ensure_future(getattr(self.world.flow, method)(name, *arguments))
@@ -123,7 +124,7 @@ class Machine(RuleBasedStateMachine):
             elif error is not None:
                 # Possible in this status, but there was nothing that sleeps, or no such step.
                 assert isinstance(error, WorkflowError), f"{command} in {before} gave {error!r}"
-                assert error.code in ("instance.not_sleeping", "instance.cannot_restart")
+                assert error.code in ("instance.not_sleeping", "instance.not_waiting", "instance.cannot_restart")
                 assert self.world.history(name) == history
             elif verdict is Verdict.NOTHING:
                 assert self.world.history(name)[: len(history)] == history
@@ -171,6 +172,10 @@ class Machine(RuleBasedStateMachine):
     @rule(name=NAMES)
     def skip_sleep(self, name) -> None:
         self._command(name, Command.SKIP_SLEEP)
+
+    @rule(name=NAMES)
+    def time_out(self, name) -> None:
+        self._command(name, Command.TIME_OUT)
 
     @rule()
     def let_callbacks_go(self) -> None:

@@ -230,6 +230,15 @@ def test_instances_skip_sleep(run: Run, fresh: DevProcess) -> None:
     fresh.until_status("flow", "one", "complete")
 
 
+def test_instances_time_out(run: Run, fresh: DevProcess) -> None:
+    fresh.create("flow", "one", {"wait": "go"})
+    fresh.until_status("flow", "one", "waiting")
+
+    run("workflows", "instances", "time-out", "flow", "one")
+
+    fresh.until_status("flow", "one", "errored")
+
+
 def test_instances_send_event(run: Run, fresh: DevProcess) -> None:
     fresh.create("flow", "one", {"wait": "go"})
     fresh.until_status("flow", "one", "waiting")

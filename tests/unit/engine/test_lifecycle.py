@@ -84,7 +84,7 @@ async def carry_out(world, command):
     if command is Command.SEND_EVENT:
         await binding.send_event("one", {"type": "go", "payload": encode(1)})
     else:
-        method = {Command.SKIP_SLEEP: "skip_sleep"}.get(command, str(command))
+        method = {Command.SKIP_SLEEP: "skip_sleep", Command.TIME_OUT: "time_out"}.get(command, str(command))
         await getattr(binding, method)("one")
     await turns(30)
 
@@ -96,7 +96,8 @@ async def test_a_command_in_a_status_does_what_the_table_says(world, caught, com
     before = world.history()
     verdict = TABLE[status][command]
 
-    if isinstance(verdict, Refusal) or (command is Command.SKIP_SLEEP and status in ("running", "waitingForPause")):
+    nothing_sleeps = command is Command.SKIP_SLEEP and status in ("running", "waitingForPause")
+    if isinstance(verdict, Refusal) or nothing_sleeps or command is Command.TIME_OUT:  # nothing waits for an event
         name, message = await caught(carry_out(world, command))
         assert name == "WorkflowError"
         if isinstance(verdict, Refusal):

@@ -6,9 +6,17 @@ from typing import Any
 
 import pytest
 
+from bindings.errors import WorkerError
+
 pytestmark = pytest.mark.anyio
 
-INSTANCE_CODES = {"cannot_terminate": 10401, "cannot_resume": 10402, "cannot_restart": 10403, "not_sleeping": 10407}
+INSTANCE_CODES = {
+    "cannot_terminate": 10401,
+    "cannot_resume": 10402,
+    "cannot_restart": 10403,
+    "not_sleeping": 10407,
+    "not_waiting": 10408,
+}
 
 
 async def nap(payload: Any, step: Any) -> str:
@@ -107,6 +115,23 @@ async def test_skip_sleep_takes_the_name_of_one(world: Any, api: Any) -> None:
     assert refused == (400, 10407, "workflows.api.error.instance.not_sleeping")
 
 
+async def test_time_out_ends_the_wait_of_that_name(world: Any, api: Any) -> None:
+    async def flow(params: Any, step: Any) -> str:
+        try:
+            await step.wait("answer", "answer", "1 day")
+        except WorkerError:
+            return "gave up"
+        return "answered"
+
+    await world.start(flow)
+    await world.create()
+
+    await api.patch("one", status="timeOut", name="answer")
+    await world.idle()
+
+    assert await world.output() == "gave up"
+
+
 @pytest.mark.parametrize(
     ("body", "key"),
     [
@@ -115,6 +140,7 @@ async def test_skip_sleep_takes_the_name_of_one(world: Any, api: Any) -> None:
         ({"status": "restart", "from": {"name": "nope"}}, "cannot_restart"),
         ({"status": "restart", "from": {"name": "before", "type": "nope"}}, "cannot_restart"),
         ({"status": "skipSleep"}, "not_sleeping"),
+        ({"status": "timeOut"}, "not_waiting"),
     ],
 )
 async def test_what_a_finished_instance_refuses(world: Any, api: Any, body: object, key: str) -> None:
