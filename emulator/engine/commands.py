@@ -52,7 +52,8 @@ class Commands:
             instance.log(_T.WORKFLOW_WAITING_FOR_PAUSE)
         else:
             self._leave_queue(instance)
-            self._passes.outcomes.pause(instance, rested=run is None and instance.status is Status.WAITING)
+            rested = instance.status is Status.WAITING and (run is None or self._passes.has_left(run))
+            self._passes.outcomes.pause(instance, rested=rested)
             self._drop_run(instance)
         await self._durable(run)
 

@@ -36,7 +36,8 @@ _log = logging.getLogger("stepwell.engine")
 REST_MS: Final = 60_000
 #: So many waiting passes stay in memory; the one that has rested longest goes first.
 RESIDENT: Final = 1_000
-#: So many passes that leave memory do so later, because branches of them may await something that is not a step.
+#: So many passes that leave memory do so later, because branches of them may await something that is not a step;
+#: while they are younger than REST_MS, as many as may rest.
 LINGERING: Final = 100
 #: Before a pass goes on whose runtime crashes again and again, without a step between.
 CRASH_DELAY_MS: Final = 100
@@ -310,20 +311,25 @@ class Passes:
         # The delay of a retry does not make an instance leave memory (case retries-default-schedule).
         far = far and not any(wait.row.kind is StepKind.DO for wait in run.waits)
         run.leaves = self._replay_always or (far and not self._is_kept(run.instance))
+        run.rests_since = self._core.clock.now()
         self._rouse(key)
         if not run.leaves:
-            self._keep(run, self._resting, RESIDENT)
+            self._keep(run, self._resting)
         elif run.only_waits():
             self.drop(run)
         else:
-            self._keep(run, self._lingering, LINGERING)
+            self._keep(run, self._lingering)
 
-    def _keep(self, run: Run, kept: OrderedDict[int, Run], most: int) -> None:
+    def _keep(self, run: Run, kept: OrderedDict[int, Run]) -> None:
         kept[run.instance.key] = run
-        if len(kept) > most:
+        while len(kept) > (LINGERING if self.has_left(next(iter(kept.values()))) else RESIDENT):
             _, longest = kept.popitem(last=False)
             if longest.instance.status is Status.WAITING:
                 self.drop(longest)
+
+    def has_left(self, run: Run) -> bool:
+        """Whether a pass that is still in memory has had its time there: its next wait begins a new one."""
+        return run.leaves and self._core.clock.now() - run.rests_since >= REST_MS
 
     def _rouse(self, key: int) -> None:
         self._resting.pop(key, None)

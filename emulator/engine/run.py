@@ -85,6 +85,8 @@ class Run:
         self.supersede = False
         #: Rests, and starts anew at its wake; until then code that awaits something of its own may go on.
         self.leaves = False
+        #: When it came to rest the last time.
+        self.rests_since = 0
         #: Steps whose stream is being stored.
         self.streaming: set[int] = set()
         self.modifications = core.introspection.of(instance.workflow.name, instance.id)

@@ -2,14 +2,47 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+
 import pytest
 
+from bindings.values import encode
 from emulator.storage.records import StepState
 from tests.javascript.conftest import Site, StartSite, needs_runtime
 
 pytestmark = [needs_runtime, pytest.mark.anyio]
 
 NAPS = 5
+#: More than the engine keeps of passes that have had their time in memory.
+MANY = 120
+
+
+class SlowBackEnd:
+    """Answers nobody before it is told to."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self._answers = asyncio.Event()
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        self.asked += 1
+        await self._answers.wait()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+        writer.close()
+
+    def answer(self) -> None:
+        self._answers.set()
+
+
+@pytest.fixture
+async def back_end() -> AsyncIterator[tuple[SlowBackEnd, str]]:
+    slow = SlowBackEnd()
+    server = await asyncio.start_server(slow.handle, "127.0.0.1", 0)
+    yield slow, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    slow.answer()
+    server.close()
 
 
 def _finished_steps(site: Site, instance_id: str) -> int:
@@ -35,3 +68,27 @@ async def test_a_clock_that_is_moved_lets_code_go_on_at_every_deadline(start_sit
     await site.engine.advance(60_000)
 
     assert _finished_steps(site, "b2") == NAPS
+
+
+async def test_code_that_awaits_a_fetch_beside_a_sleep_of_a_day_goes_on_when_it_is_answered(
+    start_site: StartSite, back_end: tuple[SlowBackEnd, str]
+) -> None:
+    site = await start_site("ts-plain")
+    slow, url = back_end
+    ids = [f"f{number}" for number in range(MANY)]
+    params = encode({"kind": "fetching", "url": url})
+    for one in ids:
+        await site.engine.workflow("ts-probes").create({"id": one, "params": params})
+    await site.until(lambda: slow.asked == MANY)
+    await site.until(lambda: all(_status(site, one) == "waiting" for one in ids))
+
+    slow.answer()
+
+    await site.until(lambda: all(_finished_steps(site, one) == 1 for one in ids))
+    assert slow.asked == MANY
+
+
+def _status(site: Site, instance_id: str) -> str:
+    row = site.engine.store.instance(site.key("ts-probes", instance_id))
+    assert row is not None
+    return row.status
