@@ -18,6 +18,7 @@ from emulator.engine_thread import EngineThread
 from emulator.limits import Limits
 from emulator.server.app import App
 from emulator.server.listener import Listener
+from emulator.server.notices import Notices
 from emulator.server.parts import ServerParts
 from emulator.storage.sqlite import SqliteStore
 from emulator.worker.host import Generation, WorkerHost
@@ -155,12 +156,16 @@ class Emulator:
         self._hosts = hosts
         self._socket = sock
         self._listener: Listener | None = None
+        self.notices = Notices()
         self.url = url_of(sock)
+        self._loaded: dict[int, str] = {}
 
     async def start(self) -> None:
         """Loads the Workers, takes over unfinished instances, and serves. Raises `WorkerLoadError`."""
-        for worker in self.workers:
-            define(self.engine, self.settings, worker, await worker.host.load())
+        for index, worker in enumerate(self.workers):
+            generation = await worker.host.load()
+            self._loaded[index] = generation.version_id
+            define(self.engine, self.settings, worker, generation)
         await self.engine.start()
         await self._serve()
 
@@ -173,14 +178,16 @@ class Emulator:
             reader=self.engine.store.reader(),
             hosts=tuple(worker.host for worker in self.workers),
             url=self.url,
+            folders={worker.project.config.name: worker.project.folder for worker in self.workers},
+            notices=self.notices,
         )
         ready = loop.create_future()
         self._listener = Listener(App(parts), self._socket)
         self._listener.start(lambda failure: _tell(loop, ready, failure))
         await ready
 
-    async def reload(self, index: int, project: Project) -> None:
-        """Loads a Worker anew, with its configuration as it is now.
+    async def reload(self, index: int, project: Project) -> bool:
+        """Loads a Worker anew, with its configuration as it is now; whether that is another version of it.
 
         On `WorkerLoadError` what ran goes on running. Instances of a Workflow that is no longer configured are
         blocked until it is again.
@@ -196,9 +203,13 @@ class Emulator:
         for workflow in before.own_workflows():
             if workflow.name not in names:
                 self.engine.define(definition_of(before.project, self.settings, workflow), None, None)
+        version = self._loaded.get(index)
+        self._loaded[index] = generation.version_id
+        return version != generation.version_id
 
     async def stop(self, grace_ms: int) -> None:
         """Steps in flight get `grace_ms` to end; the rest goes on at the next start."""
+        self.notices.stop()
         if self._listener is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._listener.stop)
         await self.engine.stop(grace_ms)

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from emulator.assembly import Emulator, declare, open_engine, ports, with_adopted
 from emulator.config import ConfigError, Opened, open_project
+from emulator.server.addresses import is_loopback
 from emulator.server.listener import PortInUse, bind
 from emulator.state_folder import StateFolder, StateFolderError
 from emulator.storage.connection import StorageError
@@ -116,7 +117,9 @@ class _Session:
             await emulator.start()
             self._folder.announce(emulator.url)
             self._printer.text(f"Ready on {self._printer.style(emulator.url, 'bold', 'green')}")
+            self._tell_of_the_token()
             await self._until_stopped(emulator)
+            self._tell_of_the_end(engine.executing)
         except WorkerLoadError:
             engine.crash()  # nothing was begun, so nothing is written
             raise
@@ -124,6 +127,19 @@ class _Session:
             await emulator.stop(GRACE_MS)
             follower.stop()
             reads.close()
+
+    def _tell_of_the_token(self) -> None:
+        if not is_loopback(self._settings.host) and not self._settings.token:
+            self._printer.text(
+                f"The dashboard and the APIs refuse all requests on {self._settings.host} until you start with "
+                "--token TOKEN; the Worker itself answers."
+            )
+
+    def _tell_of_the_end(self, executing: int) -> None:
+        if executing:
+            steps = "1 step" if executing == 1 else f"{executing} steps"
+            seconds = GRACE_MS // 1000
+            self._printer.text(f"Stopping: {steps} in flight may take {seconds} s; Ctrl-C again stops at once.")
 
     def _watch_reads(self) -> contextlib.ExitStack:
         """With `replay: always`, warns of code outside of steps that reads the clock, randomness or the network."""
@@ -165,9 +181,13 @@ class _Session:
         await asyncio.gather(*watching, return_exceptions=True)
 
     async def _reload(self, emulator: Emulator, index: int) -> None:
+        name = emulator.workers[index].host.name
         try:
-            await emulator.reload(index, self._sources[index].open().project)
+            is_new = await emulator.reload(index, self._sources[index].open().project)
         except (ConfigError, WorkerLoadError) as error:
             _log.error("%s\nWhat ran before goes on running.", error)
+            emulator.notices.not_loaded(name, str(error))
         else:
-            _log.info("Reloaded %s", emulator.workers[index].host.name)
+            # A file that is no code may be the one that our output goes to: to tell of it would change it again.
+            _log.log(logging.INFO if is_new else logging.DEBUG, "Reloaded %s", name)
+            emulator.notices.loaded(name)

@@ -62,6 +62,7 @@ class Engine:
         self.creation = Creation(self._core, self._passes)
         self.schedules = Schedules(self._core, self._by_key, self.creation)
         self._started = False
+        self._at_failure: list[Callable[[], None]] = []
         self._core.commits.on_failure(self._stop_for_good)
 
     # -- Workflows
@@ -118,6 +119,11 @@ class Engine:
         self.schedules.plan()
         self._passes.outcomes.retention.start()
 
+    @property
+    def executing(self) -> int:
+        """Callbacks of steps that run right now."""
+        return self._passes.executing
+
     async def stop(self, grace_ms: int = 0) -> None:
         """Stops: callbacks get `grace_ms` to end and be recorded, then every pass is detached."""
         self.schedules.stop()
@@ -155,6 +161,12 @@ class Engine:
         """What cannot be recorded must not happen: no callback runs any more."""
         _log.critical("The database cannot be written (%s): the engine has stopped.", error)
         self._halt()
+        for callback in self._at_failure:
+            callback()
+
+    def at_failure(self, callback: Callable[[], None]) -> None:
+        """Calls back when the engine has stopped by itself."""
+        self._at_failure.append(callback)
 
     @property
     def introspection(self) -> Introspection:

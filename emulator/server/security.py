@@ -22,6 +22,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from emulator.server import answers, urls
+from emulator.server.addresses import is_local_name, is_loopback
 from emulator.server.errors import ApiError, BodyTooLarge
 from emulator.server.parts import ServerParts
 
@@ -53,20 +54,6 @@ def middleware(parts: ServerParts) -> list[Middleware]:
     """In the order in which they look at a request."""
     access = access_of(parts)
     return [Middleware(Guard, access=access), Middleware(BodyLimit, most=access.body_limit), Middleware(RawPaths)]
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address to listen on can be reached from this machine alone."""
-    if _is_local_name(host):
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def _is_local_name(host: str) -> bool:
-    return host == "localhost" or host.endswith(".localhost")
 
 
 def _is_address(host: str) -> bool:
@@ -144,7 +131,7 @@ def foreign_host(host: str, names: frozenset[str]) -> str | None:
         name = urlsplit(f"//{host}").hostname or ""
     except ValueError:
         name = ""
-    if name and (_is_local_name(name) or name in names or _is_address(name)):
+    if name and (is_local_name(name) or name in names or _is_address(name)):
         return None
     return f'The Host "{host}" is not this server. Use localhost or its address.'
 

@@ -213,6 +213,12 @@ def test_beyond_loopback_the_apis_need_a_token_and_the_worker_does_not(dev: Star
     assert "--token" in api.text
 
 
+def test_beyond_loopback_without_a_token_the_start_says_what_will_be_refused(dev: Start, project: Project) -> None:
+    server = dev(project(FLOW + ANSWERS), "--host", "0.0.0.0")
+
+    server.until_output("refuse all requests on 0.0.0.0 until you start with --token TOKEN")
+
+
 def test_a_port_in_use_is_named_with_a_way_out(refused: Callable[..., str], project: Project) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]

@@ -232,3 +232,24 @@ def test_each_changed_load_is_a_version_and_an_unchanged_one_is_not(server: DevP
     versions = [server.instance("flow", one)["versionId"] for one in "abc"]
 
     assert versions[0] == versions[2] != versions[1]
+
+
+def test_a_load_of_the_same_code_is_not_told_of_so_that_the_output_may_go_to_a_file_of_the_project(
+    dev: Start, project: Project, tmp_path: Path
+) -> None:
+    loads = tmp_path / "loads"
+    noted = f"from pathlib import Path\nwith Path({str(loads)!r}).open('a') as file:\n    file.write('x')\n"
+    folder = project(noted + version("old"))
+    server = dev(folder)
+    until_answer(server, "old")
+
+    def touch_until_loaded() -> bool:
+        (folder / "out.txt").write_text("what the emulator printed", encoding="utf-8")
+        return len(loads.read_text(encoding="utf-8")) > 1
+
+    until("another load", touch_until_loaded)
+    write_entry(folder, version("new"))
+    until_answer(server, "new")
+
+    server.until_output("Reloaded")
+    assert server.output.count("Reloaded") == 1

@@ -92,6 +92,7 @@ def test_a_step_in_flight_may_end_and_does_not_run_again(
     server.create("flow", "one", {"here": str(tmp_path)})
     server.until_output("working")
     server.signal()
+    server.until_output("^Stopping: 1 step in flight may take 5 s; Ctrl-C again stops at once[.]$")
 
     (tmp_path / "go").touch()
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from emulator.server.security import foreign_host, is_loopback
+from emulator.server.addresses import is_loopback
+from emulator.server.security import foreign_host
 
 pytestmark = pytest.mark.anyio
 
