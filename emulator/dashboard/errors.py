@@ -5,19 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
+from urllib.parse import quote
 
 from bindings.errors import ErrorInfo
 from emulator.dashboard.explanations import Explanation, explain
 
-#: Gives the lines of a file of the project; None for every other file.
-ReadSource: TypeAlias = Callable[[str], Sequence[str] | None]
+
+class SourceFile(NamedTuple):
+    """A file of the user's, by its whole path."""
+
+    path: str
+    lines: Sequence[str]
+
+
+#: Gives a file of the project; None for every other file.
+ReadSource: TypeAlias = Callable[[str], SourceFile | None]
 
 _AROUND: Final = 4
 _PYTHON: Final = re.compile(r'^\s*File "(?P<file>.+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
 _JAVASCRIPT: Final = re.compile(
     r"^\s*at (?:(?P<function>[^()]*?) \()?(?P<file>[^()\s]+?):(?P<line>\d+)(?::\d+)?\)?$"
 )
+#: The place of an error as esbuild reports it.
+_BUILD: Final = re.compile(r"^\s*(?P<function>)(?P<file>[^\s:]+\.\w+):(?P<line>\d+):\d+:$")
 _CAUSES_SHOWN: Final = 6
 
 
@@ -77,12 +88,20 @@ def error_view(info: ErrorInfo, read: ReadSource = no_source, causes: int = _CAU
     return ErrorView(info.name, info.message, frames, stack, cause, explain(info.name, info.message))
 
 
+def load_error(text: str, read: ReadSource = no_source) -> ErrorView:
+    """Why a Worker's code cannot be used: a sentence or two, then the traceback or the report of the bundler."""
+    message, _, report = text.partition("\n\n")
+    is_traceback = report.startswith("Traceback")
+    name = report.rstrip().rpartition("\n")[2] if is_traceback else "The code could not be loaded"
+    return ErrorView(name, message, tuple(stack_frames(report, read)), report, None, None)
+
+
 def stack_frames(stack: str, read: ReadSource) -> list[StackFrame]:
     """The frames of a Python or a JavaScript stack, in the order in which it lists them."""
     lines = stack.split("\n")
     frames = []
     for index, line in enumerate(lines):
-        match = _PYTHON.match(line) or _JAVASCRIPT.match(line)
+        match = _PYTHON.match(line) or _JAVASCRIPT.match(line) or _BUILD.match(line)
         if match is None:
             continue
         following = lines[index + 1].strip() if match.re is _PYTHON and index + 1 < len(lines) else ""
@@ -92,12 +111,12 @@ def stack_frames(stack: str, read: ReadSource) -> list[StackFrame]:
 
 def _frame(file: str, line: int, function: str, code: str, read: ReadSource) -> StackFrame:
     path = file.removeprefix("file://")
-    text = read(path)
-    source = tuple(_around(text, line)) if text is not None else ()
+    found = read(path)
+    source = tuple(_around(found.lines, line)) if found is not None else ()
     if not code and source:
         code = next((one.text.strip() for one in source if one.here), "")
-    editor = f"vscode://file{path}:{line}" if text is not None and path.startswith("/") else ""
-    return StackFrame(path, line, function, text is not None, code, source, editor)
+    editor = f"vscode://file{quote(found.path)}:{line}" if found is not None else ""
+    return StackFrame(path, line, function, found is not None, code, source, editor)
 
 
 def _around(text: Sequence[str], line: int) -> list[SourceLine]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from emulator.dashboard.errors import ErrorView
 from emulator.dashboard.urls import Urls
 from emulator.storage.records import FINITE, Status, WorkflowRow
 
@@ -31,8 +32,19 @@ class Blocked:
 
 
 @dataclass(frozen=True, slots=True)
+class Trouble:
+    """A Worker whose code cannot be loaded as it is now."""
+
+    worker: str
+    error: ErrorView
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
-    """`watch` says which changes concern the page: "list", the key of an instance, or nothing."""
+    """`watch` says which changes concern the page: "list", the key of an instance, or nothing.
+
+    `failure` is why the engine has stopped by itself.
+    """
 
     title: str
     now: int
@@ -43,6 +55,8 @@ class Frame:
     watch: str = ""
     revision: str = ""
     blocked: Blocked | None = None
+    troubles: tuple[Trouble, ...] = ()
+    failure: str = ""
     path: str = ""
     section: str = ""
     shell_url: str = ""

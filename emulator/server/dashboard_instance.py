@@ -24,7 +24,6 @@ from emulator.dashboard.where import event_type
 from emulator.engine.lifecycle import allowed
 from emulator.server.dashboard_answers import HEADERS, NotFound, download, page, plain
 from emulator.server.dashboard_reads import Found, Reads
-from emulator.server.dashboard_sources import Sources
 from emulator.storage.records import InstanceRow, InstanceValues, Status, StepKind, StepRow, StepState
 from emulator.storage.view_records import StepBrief
 
@@ -40,9 +39,8 @@ _NO_VALUES: Final = InstanceValues(None, None, None, None, None)
 class InstancePages:
     """Handlers of everything below the address of an instance that only reads."""
 
-    def __init__(self, reads: Reads, sources: Sources) -> None:
+    def __init__(self, reads: Reads) -> None:
         self._reads = reads
-        self._sources = sources
         self.was_restarted: Callable[[int], bool] = lambda _: False
 
     def show(self, request: Request) -> Response:
@@ -86,7 +84,7 @@ class InstancePages:
             window=_window(query.get("from"), query.get("to")),
             queue_place=reader.queued_before(row.key) if row.status is Status.QUEUED else None,
             payloads=self._payloads(row, steps),
-            read=self._sources.read,
+            read=self._reads.sources.of(found.workflow.script_name),
             blocked=self._reads.live.watch.blocked,
             before_restart=self.was_restarted(row.key),
             base_url=self._reads.parts.url,
@@ -140,7 +138,7 @@ class InstancePages:
         row = reader.step(key, seq)
         if row is None:
             return None
-        tries = tries_by_step(reader.step_history(key, seq), self._sources.read)
+        tries = tries_by_step(reader.step_history(key, seq), given.read)
         size = reader.output_sizes(key, seq, seq).get(seq)
         links = InstanceLinks(given)
         view = step_views([row], tries, {seq: size} if size is not None else {}, {seq: links.step(seq)})[0]
@@ -149,7 +147,7 @@ class InstancePages:
         return StepPanel(
             step=view,
             settings=settings_of(row, self.defaults()),
-            error=step_error(row, self._sources.read),
+            error=step_error(row, given.read),
             output=step_output(row, value_url, size),
             attempts=view.tries.attempts,
             logs=log_views(logs, {seq: row.public_name}, {}),

@@ -8,11 +8,13 @@ from typing import Final
 from starlette.requests import Request
 
 from emulator.clock import SystemClock, monotonic_ns
-from emulator.dashboard.frame import Blocked, Frame, navigation, total_of
+from emulator.dashboard.errors import load_error
+from emulator.dashboard.frame import Blocked, Frame, Trouble, navigation, total_of
 from emulator.dashboard.listing import COUNTED, ListInputs, focus_places
 from emulator.dashboard.query import ListQuery, parse_query
 from emulator.dashboard.urls import part_text
 from emulator.server.dashboard_answers import NotFound
+from emulator.server.dashboard_sources import Sources
 from emulator.server.live import LiveEvents
 from emulator.server.parts import ServerParts
 from emulator.storage.records import InstanceRow, PageFilter, Status, WorkflowRow
@@ -41,6 +43,7 @@ class Reads:
         self.parts = parts
         self.reader = parts.reader
         self.live = live
+        self.sources = Sources(parts.folders)
         self._counts: tuple[str, int, Counts] = ("", 0, {})
 
     def now(self) -> int:
@@ -80,6 +83,8 @@ class Reads:
             watch=watch,
             revision=self.live.revision,
             blocked=self._blocked(now),
+            troubles=self._troubles(),
+            failure=self._failure(),
             path=path,
             section=section,
             shell_url=self.parts.url or str(request.base_url).rstrip("/"),
@@ -88,6 +93,14 @@ class Reads:
     def _blocked(self, now: int) -> Blocked | None:
         places = self.live.watch.blocked
         return None if places is None else Blocked(now - self.live.watch.blocked_ms, places)
+
+    def _troubles(self) -> tuple[Trouble, ...]:
+        problems = self.parts.notices.problems
+        return tuple(Trouble(name, load_error(text, self.sources.of(name))) for name, text in problems.items())
+
+    def _failure(self) -> str:
+        error = self.parts.engine.failure
+        return "" if error is None else f"{type(error).__name__}: {error}"
 
     # -- what an address names
     def workflow(self, request: Request) -> WorkflowRow:

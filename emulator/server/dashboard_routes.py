@@ -19,7 +19,6 @@ from emulator.server.dashboard_instance import InstancePages
 from emulator.server.dashboard_pages import Pages
 from emulator.server.dashboard_reads import THEMES, Reads
 from emulator.server.dashboard_runs import RunPages
-from emulator.server.dashboard_sources import Sources
 from emulator.server.dashboard_workflows import WorkflowPages
 from emulator.server.live import LiveEvents
 from emulator.server.parts import ServerParts
@@ -32,10 +31,10 @@ _YEAR_S: Final = 365 * 86_400
 
 def routes(parts: ServerParts) -> list[Route]:
     """Made on the server's loop."""
-    live = LiveEvents(parts.engine, parts.thread)
+    live = LiveEvents(parts)
     reads = Reads(parts, live)
     pages = Pages(reads)
-    instances = InstancePages(reads, Sources([parts.settings.project]))
+    instances = InstancePages(reads)
     runs = RunPages(reads, instances)
     workflows = WorkflowPages(reads)
     actions = Actions(reads)

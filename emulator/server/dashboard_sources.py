@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
+
+from emulator.dashboard.errors import ReadSource, SourceFile
 
 _LARGEST: Final = 2_000_000
 _KEPT: Final = 64
@@ -13,15 +16,19 @@ _LIBRARIES: Final = frozenset({"node_modules", "site-packages", "python_modules"
 
 
 class Sources:
-    """Reads files of the folders given; a file is read again when it has changed."""
+    """Reads files of a run's projects, by the names of their Workers; a file is read again when it has changed."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        self._folders = [folder.resolve() for folder in folders]
+    def __init__(self, folders: Mapping[str, Path]) -> None:
+        self._folders = {worker: folder.resolve() for worker, folder in folders.items()}
         self._files: dict[Path, tuple[int, list[str]]] = {}
 
-    def read(self, name: str) -> Sequence[str] | None:
-        """The lines of an own file, or None for any other."""
-        path = self._own(name)
+    def of(self, worker: str) -> ReadSource:
+        """Reads what this Worker's stacks name: their paths start in its folder unless they are absolute."""
+        return partial(self._read, worker)
+
+    def _read(self, worker: str, name: str) -> SourceFile | None:
+        """A file of the user's, or None for any other."""
+        path = self._own(worker, name)
         if path is None:
             return None
         try:
@@ -36,12 +43,13 @@ class Sources:
                 self._files[path] = known
         except OSError:
             return None
-        return known[1]
+        return SourceFile(str(path), known[1])
 
-    def _own(self, name: str) -> Path | None:
+    def _own(self, worker: str, name: str) -> Path | None:
         if "\0" in name:
             return None
-        for folder in self._folders:
+        home = self._folders.get(worker)
+        for folder in self._folders.values() if Path(name).is_absolute() else filter(None, [home]):
             path = (folder / name).resolve()
             if path.is_relative_to(folder) and not _LIBRARIES & set(path.relative_to(folder).parts):
                 return path

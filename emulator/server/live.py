@@ -15,9 +15,8 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Final
 
-from emulator.engine.engine import Engine
-from emulator.engine_thread import EngineThread
 from emulator.server.blocking import LoopWatch
+from emulator.server.parts import ServerParts
 from emulator.server.pauses import pause, set_within
 
 #: Changes are joined for this long; a page is redrawn no more often.
@@ -28,12 +27,15 @@ HEARTBEAT_S: Final = 15.0
 REMEMBERED: Final = 4_096
 #: More changed keys than this are not listed.
 LISTED: Final = 200
+#: "Changed" for what concerns the pages that follow everything, and for what concerns every page.
+_ALL_INSTANCES: Final = 0
+_EVERY_PAGE: Final = -1
 
 
 class LiveEvents:
     """One per server. `changed` runs on the engine's thread, everything else on the server's loop."""
 
-    def __init__(self, engine: Engine, thread: EngineThread) -> None:
+    def __init__(self, parts: ServerParts) -> None:
         self._epoch = uuid.uuid4().hex[:8]
         self._revision = 0
         self._recent: deque[tuple[int, frozenset[int]]] = deque(maxlen=REMEMBERED)
@@ -41,8 +43,11 @@ class LiveEvents:
         self._loop = asyncio.get_running_loop()
         self._told = False
         self._streams: set[asyncio.Event] = set()
-        self.watch = LoopWatch(thread, self._wake)
-        thread.soon(engine.observe, self.changed)
+        self._notices = parts.notices
+        self.watch = LoopWatch(parts.thread, self._wake)
+        self._notices.listen(self._news)
+        parts.thread.soon(parts.engine.observe, self.changed)
+        parts.thread.soon(parts.engine.at_failure, self._news)
 
     @property
     def revision(self) -> str:
@@ -61,9 +66,17 @@ class LiveEvents:
 
     def touch(self) -> None:
         """Has pages that follow everything read once more; called on the server's loop."""
+        self._note(_ALL_INSTANCES)
+
+    def _news(self) -> None:
+        """Has every page read once more; called on any thread."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._note, _EVERY_PAGE)
+
+    def _note(self, key: int) -> None:
         with self._lock:
             self._revision += 1
-            self._recent.append((self._revision, frozenset({0})))
+            self._recent.append((self._revision, frozenset({key})))
         self._wake()
 
     def _wake(self) -> None:
@@ -84,7 +97,7 @@ class LiveEvents:
                 break
             found |= keys
         if key is not None:
-            found &= {key}
+            found &= {key, _EVERY_PAGE}
         return newest, sorted(found)
 
     def _place(self, resumed: str | None) -> int:
@@ -93,7 +106,7 @@ class LiveEvents:
         return int(number) if epoch == self._epoch and number.isdigit() else -1
 
     async def stream(self, key: int | None, resumed: str | None) -> AsyncIterator[bytes]:
-        """Events for one page: of one instance, or of all when `key` is None; without an end."""
+        """Events for one page: of one instance, or of all when `key` is None; until the emulator stops."""
         signal = asyncio.Event()
         self._streams.add(signal)
         self.watch.join()
@@ -101,7 +114,7 @@ class LiveEvents:
         blocked = self.watch.blocked
         try:
             yield b"retry: 1000\n\n"
-            while True:
+            while not self._notices.stopping:
                 newest, keys = self.since(seen, key)
                 if keys is None or keys or blocked is not self.watch.blocked:
                     seen, blocked = newest, self.watch.blocked
@@ -111,6 +124,7 @@ class LiveEvents:
                 signal.clear()
                 if self._revision == newest and not await set_within(signal, HEARTBEAT_S):
                     yield b": still here\n\n"
+            yield b"event: stopped\ndata: {}\n\n"
         finally:
             self._streams.discard(signal)
             self.watch.leave()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from emulator.config import Settings
 from emulator.engine.engine import Engine
 from emulator.engine_thread import EngineThread
+from emulator.server.notices import Notices
 from emulator.storage.store import StoreReader
 from emulator.worker.host import WorkerHost
 
@@ -16,7 +19,8 @@ class ServerParts:
     """Built once per server. Reads go through `reader` on the server's thread, commands through `thread`.
 
     `engine` belongs to the engine's thread: its coroutine functions are called with `thread.call`. `hosts` are the
-    Workers, the one that serves HTTP first. `url` is where the server answers, once it does.
+    Workers, the one that serves HTTP first. `url` is where the server answers, once it does. `folders` are those of
+    the projects by the names of their Workers: what lies in them may be shown.
     """
 
     settings: Settings
@@ -25,5 +29,7 @@ class ServerParts:
     reader: StoreReader
     hosts: tuple[WorkerHost, ...]
     url: str = ""
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    notices: Notices = field(default_factory=Notices)
     #: The largest body that is read on our own paths, in bytes.
     body_limit: int = field(default=32 * 1024 * 1024)

@@ -4,9 +4,19 @@ import { morph } from "./morph.js";
 import { setClock, tick } from "./tick.js";
 
 const JOINED_MS = 100;
+const SILENT_MS = 3000;
 let dirty = false;
 let busy = false;
 let pause = JOINED_MS;
+
+let silent = 0;
+
+/** After some seconds without an answer the page says that it shows the past. */
+function stopped(is) {
+  clearTimeout(silent);
+  const notice = document.getElementById("stopped");
+  if (notice) notice.hidden = !is;
+}
 
 function say(state, text) {
   const chip = document.getElementById("live");
@@ -83,9 +93,15 @@ export function startLive() {
   document.addEventListener("click", followInPlace);
   window.addEventListener("popstate", refresh);
   const source = new EventSource(`${root.dataset.base}/stream?watch=${root.dataset.watch}&from=${root.dataset.revision}`);
-  source.addEventListener("open", () => say("live", "Live"));
+  source.addEventListener("open", () => { stopped(false); say("live", "Live"); });
   source.addEventListener("change", refresh);
-  source.addEventListener("error", () => say("lost", "Connection lost, trying again"));
+  source.addEventListener("stopped", () => { stopped(true); say("lost", "Stopped"); });
+  source.addEventListener("error", () => {
+    if (document.getElementById("stopped")?.hidden === false) return;
+    say("lost", "Connection lost, trying again");
+    clearTimeout(silent);
+    silent = setTimeout(() => stopped(true), SILENT_MS);
+  });
   document.addEventListener("visibilitychange", () => { if (!document.hidden && dirty) refresh(); });
   window.addEventListener("pagehide", () => source.close());
 }

@@ -144,3 +144,14 @@ def test_an_instance_that_sleeps_does_not_hold_up_the_stop(dev: Start, project: 
 
     assert server.stop() == 0
     assert time.monotonic() - asked_at < 2
+
+
+def test_an_open_page_of_the_dashboard_does_not_hold_up_the_stop(server: DevProcess) -> None:
+    with server.http.stream("GET", "/__dashboard/stream", params={"watch": "list"}) as stream:
+        events = stream.iter_lines()
+        assert next(events) == "retry: 1000"
+        asked_at = time.monotonic()
+
+        assert server.stop() == 0
+        assert time.monotonic() - asked_at < 1.5
+        assert "event: stopped" in list(events)

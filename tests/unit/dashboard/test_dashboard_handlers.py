@@ -42,24 +42,45 @@ def test_only_files_of_the_project_are_read(tmp_path: Path) -> None:
     for path in (project / "shop.py", project / "node_modules" / "x.js", outside):
         path.write_text("one\ntwo\n")
     (project / "link.py").symlink_to(outside)
-    sources = Sources([project])
+    read = Sources({"shop": project}).of("shop")
 
-    assert sources.read(str(project / "shop.py")) == ["one", "two"]
-    assert sources.read("shop.py") == ["one", "two"]
+    for name in (str(project / "shop.py"), "shop.py"):
+        assert read(name) == (str(project / "shop.py"), ["one", "two"])
     for name in (str(outside), "../secret.py", "link.py", "node_modules/x.js", "missing.py", "a\0b"):
-        assert sources.read(name) is None, name
+        assert read(name) is None, name
+
+
+def test_relative_paths_are_those_of_the_worker_that_the_stack_is_from(tmp_path: Path) -> None:
+    for worker in ("one", "two"):
+        (tmp_path / worker).mkdir()
+        (tmp_path / worker / "main.py").write_text(worker)
+    sources = Sources({worker: tmp_path / worker for worker in ("one", "two")})
+
+    assert [sources.of(worker)("main.py") for worker in ("one", "two")] == [
+        (str(tmp_path / "one" / "main.py"), ["one"]),
+        (str(tmp_path / "two" / "main.py"), ["two"]),
+    ]
+    assert sources.of("elsewhere")("main.py") is None
+
+
+def test_a_whole_path_may_be_in_any_project_of_the_run(tmp_path: Path) -> None:
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "main.py").write_text("two")
+    sources = Sources({worker: tmp_path / worker for worker in ("one", "two")})
+
+    assert sources.of("one")(str(tmp_path / "two" / "main.py")) is not None
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     import os
 
-    sources, path = Sources([tmp_path]), tmp_path / "shop.py"
+    read, path = Sources({"shop": tmp_path}).of("shop"), tmp_path / "shop.py"
     path.write_text("old")
-    assert sources.read("shop.py") == ["old"]
+    assert read("shop.py") == (str(path), ["old"])
 
     path.write_text("new")
     os.utime(path, ns=(1, 1))
-    assert sources.read("shop.py") == ["new"]
+    assert read("shop.py") == (str(path), ["new"])
 
 
 def test_the_policy_has_no_exception() -> None:

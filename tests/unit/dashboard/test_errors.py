@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bindings.errors import ErrorInfo
-from emulator.dashboard.errors import error_view, stack_frames
+from emulator.dashboard.errors import SourceFile, error_view, load_error, stack_frames
 from emulator.dashboard.explanations import explain
 
 PYTHON = """Traceback (most recent call last):
@@ -18,8 +18,8 @@ JAVASCRIPT = """Error: no
 SOURCE = ["import bank", "", "charge(card)", "done()"]
 
 
-def read(name: str) -> list[str] | None:
-    return SOURCE if name.startswith("/project/s") else None
+def read(name: str) -> SourceFile | None:
+    return SourceFile(name, SOURCE) if name.startswith("/project/s") else None
 
 
 def test_frames_of_a_python_stack_come_in_its_order() -> None:
@@ -78,3 +78,28 @@ def test_errors_of_cloudflares_own_are_explained() -> None:
     assert found is not None
     assert found.url.startswith("https://developers.cloudflare.com/workflows/")
     assert explain("CardDeclined", "no money") is None
+
+
+def test_code_that_cannot_be_loaded_is_shown_where_it_fails() -> None:
+    view = load_error(f"shop.py cannot be loaded: it raised an exception.\n\n{PYTHON}", read)
+
+    assert view.name == "Declined: no"
+    assert view.message == "shop.py cannot be loaded: it raised an exception."
+    assert [frame.place for frame in view.frames if frame.own] == ["/project/shop.py:3"]
+
+
+def test_the_place_in_a_report_of_the_bundler_is_a_frame() -> None:
+    report = (
+        'The Worker "shop" could not be bundled.\n\n\u2718 [ERROR] Expected ";"\n\n    /project/src/index.ts:2:8:\n'
+    )
+    (frame,) = load_error(report, read).frames
+
+    assert (frame.file, frame.line, frame.own) == ("/project/src/index.ts", 2, True)
+
+
+def test_a_relative_path_opens_in_the_editor_by_its_whole_path() -> None:
+    stack = "Error: no\n    at pay (src/index.ts:2:9)\n"
+    (frame,) = stack_frames(stack, lambda _: SourceFile("/home/me/my shop/src/index.ts", SOURCE))
+
+    assert frame.file == "src/index.ts"
+    assert frame.editor_url == "vscode://file/home/me/my%20shop/src/index.ts:2"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from emulator.engine_thread import EngineThread
 from emulator.server.live import REMEMBERED, LiveEvents
+from emulator.server.notices import Notices
 
 pytestmark = pytest.mark.anyio
 
@@ -20,10 +22,19 @@ class Observed:
     def observe(self, observer: Any) -> None:
         self.observer = observer
 
+    def at_failure(self, callback: Any) -> None:
+        self.fail = callback
+
 
 @pytest.fixture
-async def live() -> LiveEvents:
-    made = LiveEvents(cast(Any, Observed()), EngineThread(asyncio.get_running_loop()))
+def notices() -> Notices:
+    return Notices()
+
+
+@pytest.fixture
+async def live(notices: Notices) -> LiveEvents:
+    thread = EngineThread(asyncio.get_running_loop())
+    made = LiveEvents(cast(Any, SimpleNamespace(engine=Observed(), thread=thread, notices=notices)))
     await asyncio.sleep(0)
     return made
 
@@ -102,3 +113,34 @@ async def test_a_loop_that_does_not_answer_is_blocked_until_it_does(live: LiveEv
 
     live.watch._judge(0)
     assert live.watch.blocked is None
+
+
+async def test_every_stream_ends_when_the_emulator_stops(live: LiveEvents, notices: Notices) -> None:
+    stream = live.stream(7, None)
+    await next_event(stream)
+    waiting = asyncio.ensure_future(next_event(stream))
+    await asyncio.sleep(0)
+
+    notices.stop()
+
+    assert "event: stopped" in await waiting
+    assert [event async for event in stream] == []
+
+
+async def test_code_that_could_not_be_loaded_concerns_every_page(live: LiveEvents, notices: Notices) -> None:
+    seen, _ = live.since(0, 7)
+
+    notices.not_loaded("shop", "a syntax error")
+    await asyncio.sleep(0)
+
+    assert live.since(seen, 7)[1]
+    assert live.since(seen, None)[1]
+
+
+def test_a_load_that_goes_well_takes_its_problem_away(notices: Notices) -> None:
+    notices.not_loaded("shop", "a syntax error")
+    notices.not_loaded("bank", "no class")
+
+    notices.loaded("shop")
+
+    assert notices.problems == {"bank": "no class"}
