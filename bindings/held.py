@@ -8,12 +8,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Generator
-from typing import Any, TypeAlias
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from typing import Any, Final, TypeAlias
 
 from bindings.values import JsDict, Value, encode
 
 #: Makes a call: {"binding" or "handle", "calls": [[method, arguments], ...]}. Raises `JsException`.
 Use: TypeAlias = Callable[[dict[str, Any]], Awaitable[Value]]
+
+
+#: The headers that the fields of an R2 object's httpMetadata stand for.
+_HTTP_METADATA: Final = {
+    "contentType": "content-type",
+    "contentLanguage": "content-language",
+    "contentDisposition": "content-disposition",
+    "contentEncoding": "content-encoding",
+    "cacheControl": "cache-control",
+    "cacheExpiry": "expires",
+}
 
 
 class Held:
@@ -90,8 +103,17 @@ class HeldObject(JsDict):
             return self[key]
         if key.startswith("_"):
             raise AttributeError(key)
+        if key == "writeHttpMetadata":
+            return self._write_http_metadata
         use, handle = object.__getattribute__(self, "_held")
         return HeldMethod(use, _Kept(self, handle), [], key)
+
+    def _write_http_metadata(self, headers: Any) -> None:
+        """Of an object of R2; done here, because what it writes to is here."""
+        for name, header in _HTTP_METADATA.items():
+            value = (self.get("httpMetadata") or {}).get(name)
+            if value is not None:
+                headers.set(header, _http_date(value) if name == "cacheExpiry" else value)
 
 
 class _Kept(dict[str, Any]):
@@ -108,3 +130,7 @@ def _argument(value: Value) -> dict[str, Any]:
     if isinstance(value, list | tuple) and any(isinstance(item, HeldCall) for item in value):
         return {"list": [_argument(item) for item in value]}
     return {"value": json.loads(encode(value))}
+
+
+def _http_date(at: datetime) -> str:
+    return format_datetime(at.replace(tzinfo=UTC), usegmt=True)

@@ -175,6 +175,20 @@ class JsDate(datetime):
     toJSON = toISOString
 
 
+def as_proxies(value: Any) -> Any:
+    """A value of JavaScript's that was not converted: its dates and bytes keep the members that they have there."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            value[key] = as_proxies(member)
+    elif isinstance(value, list):
+        value[:] = [as_proxies(member) for member in value]
+    elif isinstance(value, datetime):
+        return Date.new(value)
+    elif isinstance(value, bytes):
+        return JsBytes(value)
+    return value
+
+
 class Date:
     """`js.Date`."""
 

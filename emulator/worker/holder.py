@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from bindings.errors import ErrorInfo, HostCrashed, JsException
 from bindings.held import Held, HeldObject
+from bindings.js_values import as_proxies
 from bindings.values import Value, decode
 from emulator.config.model import WorkerConfig
 from emulator.worker.bundling import JAVASCRIPT
@@ -46,7 +47,7 @@ class _Line:
         if "error" in head:
             answer.set_exception(JsException(error_info(head["error"])))
         else:
-            answer.set_result(self._value(decode(body), head.get("handle")))
+            answer.set_result(self._value(as_proxies(decode(body)), head.get("handle")))
 
     def _value(self, value: Value, handle: int | None) -> Value:
         if handle is None:

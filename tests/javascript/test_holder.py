@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bindings.errors import JsException
+from bindings.js_web import Headers
 from emulator.config import load_project
 from emulator.worker.holder import Holder
 from emulator.worker.workerd_host import RuntimeOptions
@@ -105,10 +107,15 @@ async def test_where_nothing_is_installed_nothing_is_held(tmp_path: Path, monkey
     assert holder.binding("KV", "KV Namespace") is None
 
 
-async def test_an_object_of_r2_has_its_fields_and_its_methods(tmp_path: Path) -> None:
-    holder = _holder(tmp_path, ', "r2_buckets": [{ "binding": "FILES", "bucket_name": "files" }]')
-    files: Any = holder.binding("FILES", "R2 Bucket")
+@pytest.fixture(scope="module")
+async def files(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
+    buckets = ', "r2_buckets": [{ "binding": "FILES", "bucket_name": "files" }]'
+    holder = _holder(tmp_path_factory.mktemp("files"), buckets)
+    yield holder.binding("FILES", "R2 Bucket")
+    await holder.stop()
 
+
+async def test_an_object_of_r2_has_its_fields_and_its_methods(files: Any) -> None:
     await files.put("a.txt", "content")
     text = await (await files.get("a.txt")).text()
     found = await files.get("a.txt")
@@ -117,5 +124,17 @@ async def test_an_object_of_r2_has_its_fields_and_its_methods(tmp_path: Path) ->
     assert text == "content"
     assert (found.key, found.size) == ("a.txt", 7)
     assert await found.text() == "content"
-    assert [entry.key for entry in (await files.list()).objects] == ["a.txt"]
+    assert "a.txt" in [entry.key for entry in (await files.list()).objects]
     await holder.stop()
+    assert found.uploaded.toISOString().endswith("Z")
+    assert (await found.arrayBuffer()).to_bytes() == b"content"
+
+
+async def test_the_metadata_of_an_object_of_r2_goes_into_headers(files: Any) -> None:
+    expires = datetime(2030, 1, 2, 3, 4, 5)  # noqa: DTZ001 - as Python Workers write it: naive, in UTC
+    await files.put("a.png", b"", httpMetadata={"contentType": "image/png", "cacheExpiry": expires})
+    headers = Headers.new()
+
+    (await files.get("a.png")).writeHttpMetadata(headers)
+
+    assert dict(headers.entries()) == {"content-type": "image/png", "expires": "Wed, 02 Jan 2030 03:04:05 GMT"}
