@@ -125,7 +125,6 @@ async def test_an_object_of_r2_has_its_fields_and_its_methods(files: Any) -> Non
     assert (found.key, found.size) == ("a.txt", 7)
     assert await found.text() == "content"
     assert "a.txt" in [entry.key for entry in (await files.list()).objects]
-    await holder.stop()
     assert found.uploaded.toISOString().endswith("Z")
     assert (await found.arrayBuffer()).to_bytes() == b"content"
 
