@@ -126,7 +126,7 @@ async def test_an_object_of_r2_has_its_fields_and_its_methods(files: Any) -> Non
     assert await found.text() == "content"
     assert "a.txt" in [entry.key for entry in (await files.list()).objects]
     assert found.uploaded.toISOString().endswith("Z")
-    assert (await found.arrayBuffer()).to_bytes() == b"content"
+    assert (await (await files.get("a.txt")).arrayBuffer()).to_bytes() == b"content"
 
 
 async def test_the_metadata_of_an_object_of_r2_goes_into_headers(files: Any) -> None:
