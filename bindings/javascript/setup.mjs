@@ -6,7 +6,7 @@ import { Channel } from "./bridge.mjs";
 import { tagConsole } from "./scope.mjs";
 import { WorkflowImpl } from "./workflow.mjs";
 
-/** What the generated config says: `{token, engine?, workflows: {BINDING: name}, exports: {Class: name}, ...}`. */
+/** What the generated config says: `{token, engine?, workflows: {BINDING: name}, exports: {Class: name}, jsonOptions}`. */
 export const settings = env.__STEPWELL;
 
 // `wrangler dev` has no binding for a plain address, but lets the global fetch reach loopback.
@@ -15,7 +15,8 @@ export const channel = new Channel(engine, settings.engine ?? "http://engine", s
 
 delete env.__STEPWELL;
 delete env.__STEPWELL_ENGINE;
-for (const [binding, name] of Object.entries(settings.workflows)) env[binding] = new WorkflowImpl(channel, name);
+const binding = (workflow) => new WorkflowImpl(channel, workflow, settings.jsonOptions);
+for (const [name, workflow] of Object.entries(settings.workflows)) env[name] = binding(workflow);
 for (const [name, workflow] of Object.entries(settings.exports))
-  Object.defineProperty(exports, name, { value: new WorkflowImpl(channel, workflow), enumerable: true, configurable: true });
+  Object.defineProperty(exports, name, { value: binding(workflow), enumerable: true, configurable: true });
 tagConsole();

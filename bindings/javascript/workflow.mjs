@@ -7,15 +7,18 @@ const instances = (channel, workflow, ids) => ids.map((id) => new WorkflowInstan
 export class WorkflowImpl {
   #channel;
   #name;
+  #jsonOptions;
 
-  constructor(channel, name) {
+  /** `jsonOptions`: an id that is undefined is none, as when options were sent as JSON. */
+  constructor(channel, name, jsonOptions) {
     this.#channel = channel;
     this.#name = name;
+    this.#jsonOptions = jsonOptions;
   }
 
   async create(options) {
     if (options !== undefined) void ("id" in options); // what is no object fails here, in V8's words
-    const id = await this.#call("create", packOptions(options, "params"));
+    const id = await this.#call("create", packOptions(options, "params", !this.#jsonOptions));
     return new WorkflowInstance(this.#channel, this.#name, id);
   }
 
@@ -126,12 +129,12 @@ class Subscription {
 
 /**
  * Options with `key` replaced by its encoded text, since the engine keeps it as it is. A field that is undefined is
- * left out, but for the id (contract case ids-undefined). What is no object goes as it is: the engine says what is
- * wrong with it.
+ * left out, but for the id where options are values (contract case ids-undefined). What is no object goes as it is: the
+ * engine says what is wrong with it.
  */
-function packOptions(options, key) {
+function packOptions(options, key, keepsId = true) {
   if (typeof options !== "object" || options === null || Array.isArray(options)) return options;
-  const packed = Object.fromEntries(Object.entries(options).filter(([k, v]) => v !== undefined || k === "id"));
+  const packed = Object.fromEntries(Object.entries(options).filter(([k, v]) => v !== undefined || (k === "id" && keepsId)));
   if (key in packed) packed[key] = encodeUserValue(packed[key]);
   return packed;
 }

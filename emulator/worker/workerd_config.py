@@ -20,6 +20,8 @@ _ENGINE: Final = "stepwell-engine"
 _DISK: Final = "stepwell-disk"
 # The Workers that workerd brings, and the compatibility date that it runs them with.
 _BUNDLED_DATE: Final = "2026-01-01"
+# Since when options of a Workflow binding cross by RPC; before, they were JSON, in which nothing is undefined.
+_OPTIONS_ARE_VALUES_FROM: Final = "2026-06-16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ def setup_values(config: WorkerConfig, token: str, engine: str | None = None) ->
         "token": token,
         "workflows": {w.binding: w.name for w in config.workflows if w.binding is not None},
         "exports": {w.class_name: w.name for w in _exported(config)},
+        "jsonOptions": config.compatibility_date < _OPTIONS_ARE_VALUES_FROM,
     }
     if engine is not None:
         values["engine"] = engine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.javascript.conftest import Site, needs_runtime
+from tests.javascript.conftest import Site, StartSite, needs_runtime
 
 pytestmark = [needs_runtime, pytest.mark.anyio]
 
@@ -154,6 +154,21 @@ async def test_a_workflow_creates_another_and_polls_it(plain: Site) -> None:
     found = await plain.probe("c1", "children")
 
     assert found["output"] == {"child": "c1-child", "output": 1}
+
+
+@pytest.mark.parametrize(
+    ("date", "single"), [("2026-06-15", 36), ("2026-07-01", "WorkflowError: Workflow instance has invalid id")]
+)
+async def test_an_id_that_is_undefined_is_none_for_code_of_the_time_when_options_were_json(
+    start_site: StartSite, date: str, single: object
+) -> None:
+    site = await start_site("ts-plain")
+    site.edit("wrangler.jsonc", '"compatibility_date": "2026-07-01"', f'"compatibility_date": "{date}"')
+    await site.load()
+
+    found = await site.probe("u2", "unnamed")
+
+    assert found["output"] == [single, 36]
 
 
 async def test_a_run_subscribes_to_its_own_events(plain: Site) -> None:

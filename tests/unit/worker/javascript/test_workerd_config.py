@@ -101,4 +101,5 @@ def test_the_entry_is_told_bindings_and_exported_workflows(make_config: MakeConf
         "token": "secret",
         "workflows": {"ORDERS": "orders"},
         "exports": {"Reports": "reports"},
+        "jsonOptions": False,
     }
