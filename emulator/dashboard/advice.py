@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from emulator.dashboard.errors import StackFrame
 from emulator.dashboard.text import duration, number, size
 from emulator.storage.records import InstanceRow, StepKind, StepRow, StepState
 
@@ -29,6 +30,17 @@ class Advice:
     text: str
     source: str
     step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayView:
+    """What came of replaying the run; `difference` is empty when all was the same."""
+
+    difference: str
+    frame: StackFrame | None
+    steps: int
+    reached_the_end: bool
+    at: int
 
 
 def advise(

@@ -109,6 +109,11 @@ def stack_frames(stack: str, read: ReadSource) -> list[StackFrame]:
     return frames
 
 
+def frame_at(file: str, line: int, read: ReadSource) -> StackFrame:
+    """A line of code as a frame of a stack."""
+    return _frame(file, line, "", "", read)
+
+
 def _frame(file: str, line: int, function: str, code: str, read: ReadSource) -> StackFrame:
     path = file.removeprefix("file://")
     found = read(path)

@@ -9,7 +9,7 @@ from typing import Final
 
 from bindings.errors import ErrorInfo
 from emulator.dashboard.actions import Button, buttons
-from emulator.dashboard.advice import Advice
+from emulator.dashboard.advice import Advice, ReplayView
 from emulator.dashboard.attempts import tries_by_step
 from emulator.dashboard.clipboard import Snippet
 from emulator.dashboard.entries import EntryView, EventView, LogView, entry_views, event_views, log_views
@@ -67,6 +67,7 @@ class InstanceInputs:
     selected: int | None = None
     read: ReadSource = no_source
     before_restart: bool = False
+    like: str = ""
     read_only: bool = False
     base_url: str = ""
 
@@ -125,8 +126,10 @@ class InstanceView:
     panel: StepPanel | None
     graph: GraphView | None
     advice: tuple[Advice, ...]
+    replay: ReplayView | None
     family: str
     before_restart: bool
+    like: str
     read_only: bool
 
 
@@ -136,6 +139,7 @@ def build_instance(
     panel: StepPanel | None = None,
     graph: GraphView | None = None,
     advice: tuple[Advice, ...] = (),
+    replay: ReplayView | None = None,
     snippets: tuple[Snippet, ...] = (),
 ) -> InstanceView:
     name, row = given.workflow.name, given.row
@@ -184,8 +188,10 @@ def build_instance(
         panel=panel,
         graph=graph,
         advice=advice,
+        replay=replay,
         family=given.family,
         before_restart=given.before_restart,
+        like=given.like,
         read_only=given.read_only,
     )
 
@@ -238,6 +244,8 @@ class InstanceLinks:
         parts: dict[str, str | int | None] = {"tab": given.tab if given.tab != "steps" else None}
         if given.steps and len(given.steps) < given.row.step_count:
             parts["steps_from"] = given.steps[0].seq
+        if given.like:
+            parts["like"] = given.like
         if given.window is not None:
             parts["from"], parts["to"] = given.window
         return self._urls.instance(given.workflow.name, given.row.id, **{**parts, **changed})

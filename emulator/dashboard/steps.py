@@ -128,6 +128,8 @@ def _summary(row: StepRow) -> str:
     if row.error is not None:
         info = ErrorInfo.from_json(json.loads(row.error))
         return f"{info.name}: {info.message}" if info.message else info.name
+    if row.kind is StepKind.DO and row.attempts == 0:
+        return "carried over from another run"
     config = json.loads(row.config)
     if row.kind is StepKind.SLEEP:
         return f"sleeps {duration(config.get('durationMs', 0))}"

@@ -64,8 +64,9 @@ class Urls:
     def workflow(self, name: str) -> str:
         return f"{BASE}/workflows/{_part(name)}"
 
-    def create(self, name: str, like: str | None = None) -> str:
-        return with_query(f"{self.workflow(name)}/create", {"like": like})
+    def create(self, name: str, like: str | None = None, **query: str | int | None) -> str:
+        """`like` is the instance to duplicate, `carry` the last step whose result is kept, `replace` changes it."""
+        return with_query(f"{self.workflow(name)}/create", {"like": like, **query})
 
     def instance(self, workflow: str, instance_id: str, **query: str | int | Sequence[str] | None) -> str:
         return with_query(f"{self.workflow(workflow)}/instances/{_part(instance_id)}", query)

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.dashboard.statuses import ORDER, STATUS_LOOKS, Look
+from emulator.dashboard.statuses import ORDER, STATUS_LOOKS, STEP_LOOKS, Look
 from emulator.dashboard.text import duration, number
 from emulator.dashboard.urls import Urls
-from emulator.storage.records import Status, VersionRow, WorkflowRow
+from emulator.dashboard.where import event_type
+from emulator.storage.records import Status, StepKind, StepRow, VersionRow, WorkflowRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,48 @@ def _rules(facts: WorkflowFacts) -> tuple[tuple[str, str], ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class CarryChoice:
+    """A step that results can be carried up to."""
+
+    seq: int
+    name: str
+    word: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CarryView:
+    """Which results a duplicate begins with; `result` is the text of the last one, empty to keep it."""
+
+    choices: tuple[CarryChoice, ...]
+    result: str
+
+    @property
+    def open(self) -> bool:
+        return any(choice.chosen for choice in self.choices)
+
+
+def carry_view(steps: Sequence[StepRow], chosen: int | None, *, replace: bool) -> CarryView | None:
+    """None where there is no step to choose."""
+    if not steps:
+        return None
+    choices = [
+        CarryChoice(row.seq, row.public_name, STEP_LOOKS[row.state].word, row.seq == chosen) for row in steps
+    ]
+    last = next((row for row in steps if row.seq == chosen), None)
+    return CarryView(tuple(choices), _result_text(last) if replace and last is not None else "")
+
+
+def _result_text(step: StepRow) -> str:
+    """What to begin with when the result of a step is replaced: its own, or the shape of what it waits for."""
+    if step.output is not None and not step.sensitive:
+        return editor_text(step.output)
+    if step.kind is StepKind.WAIT_FOR_EVENT:
+        return json.dumps({"payload": {}, "type": event_type(step.config)}, indent=2)
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
 class CreateView:
     """The form of a new instance. `like` is the instance whose params it begins with."""
 
@@ -113,6 +156,7 @@ class CreateView:
     old_params: str
     snippets: tuple[Any, ...]
     recent: tuple[tuple[str, str], ...]
+    carry: CarryView | None = None
 
 
 def editor_text(encoded: str | None) -> str:

@@ -9,6 +9,7 @@ from bindings.errors import EngineError, ErrorInfo, WorkflowError
 from bindings.ports import InstanceStatus
 from bindings.values import UNDEFINED_TEXT, Encoded
 from emulator.engine import names
+from emulator.engine.carrying import Carried
 from emulator.engine.commands import Commands, not_found
 from emulator.engine.core import Core
 from emulator.engine.creation import Creation
@@ -44,6 +45,11 @@ class Binding:
     async def create(self, options: object = None) -> str:
         request = self._requests.create(options)
         return (await self._creation.create(self._workflow, request, self._trigger)).id
+
+    async def create_carrying(self, options: object, carried: Carried) -> str:
+        """Creates an instance that begins with results of another: for the dashboard."""
+        request = self._requests.create(options)
+        return (await self._creation.create_carrying(self._workflow, request, self._trigger, carried)).id
 
     async def create_batch(self, options: object) -> Sequence[str] | Mapping[str, object]:
         if isinstance(options, list):

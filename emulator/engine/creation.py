@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from bindings.errors import WorkflowError
 from bindings.ports import RunEvent, Schedule
 from emulator.engine.admission import NEW
+from emulator.engine.carrying import Carried, copy_steps, steps_to_carry
 from emulator.engine.core import Core
 from emulator.engine.definitions import WorkflowState
 from emulator.engine.instance import Instance
@@ -30,13 +31,27 @@ class Creation:
         self._check_room(workflow, 1)
         made = self._insert(workflow, request, trigger, schedule)
         if made is None:
-            raise WorkflowError(
-                f'(instance.already_exists) Workflow instance with id "{request.id}" already exists',
-                code="instance.already_exists",
-            )
+            raise _already_exists(request.id)
         self._core.rate.made(workflow.key)
         instance, event = made
         self._passes.enqueue_or_start(instance, event)
+        await self._core.commits.durable()
+        return instance
+
+    async def create_carrying(
+        self, workflow: WorkflowState, request: CreateRequest, trigger: Trigger, carried: Carried
+    ) -> Instance:
+        """Creates one that begins with results of another. Raises `WorkflowError`."""
+        self._check_room(workflow, 1)
+        store = self._core.store
+        rows = steps_to_carry(store, carried)
+        made = self._insert(workflow, request, trigger, None)
+        if made is None:
+            raise _already_exists(request.id)
+        self._core.rate.made(workflow.key)
+        instance, _ = made
+        copy_steps(store, instance.key, rows, carried.source, self._core.clock.now())
+        self._passes.enqueue_or_start(instance)  # without its event: then its records are read
         await self._core.commits.durable()
         return instance
 
@@ -99,6 +114,13 @@ class Creation:
                 code="instance.queue_full",
             )
         self._core.rate.check(workflow.key, count)
+
+
+def _already_exists(instance_id: str) -> WorkflowError:
+    return WorkflowError(
+        f'(instance.already_exists) Workflow instance with id "{instance_id}" already exists',
+        code="instance.already_exists",
+    )
 
 
 __all__ = ["NEW", "Creation"]

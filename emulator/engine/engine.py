@@ -21,6 +21,7 @@ from emulator.engine.definitions import Version, WorkflowDefinition, WorkflowSta
 from emulator.engine.introspection import Introspection
 from emulator.engine.passes import Passes
 from emulator.engine.replay import Finding, Replays
+from emulator.engine.replay_check import ReplayCheck, check_replay
 from emulator.engine.schedules import Schedules
 from emulator.limits import Limits
 from emulator.storage.records import Trigger, VersionRow
@@ -182,6 +183,13 @@ class Engine:
         if instance is None or runner is None:
             raise not_found()
         return await asyncio.create_task(self._passes.follow_again(instance, runner))
+
+    async def check_replay(self, key: int) -> ReplayCheck:
+        """Runs the code as it is now once more on an instance's stored results, and says where it differs first."""
+        instance = self._passes.load(key)
+        if instance is None or instance.workflow.runner is None:
+            raise not_found()
+        return await check_replay(self._core, self._passes, instance, instance.workflow.runner)
 
     def look_again(self, key: int) -> None:
         """For tests: an event that the instance waits for may be there, by a change of its modifications."""

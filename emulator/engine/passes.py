@@ -155,14 +155,17 @@ class Passes:
         found = {one.row.seq for one in rollbacks.newest_first()}
         return run, rollbacks, [row for row in records if row.has_rollback and row.seq not in found]
 
+    def recorded(self, instance: Instance) -> tuple[Run, Steps]:
+        """A pass beside the real ones, on stored results alone: it ends at the first step without one."""
+        run = Run(self._core, instance, self._event(instance), self)
+        return run, Steps(run, self._core.store.steps(instance.key), Rollbacks(self._core, collecting=True))
+
     async def follow_again(self, instance: Instance, runner: Runner) -> Encoded:
         """Runs the code of a finished instance on its records, for a check; gives what it returns.
 
         Raises what it raises, and `RunAborted` when it comes to a step that is not recorded.
         """
-        run = Run(self._core, instance, self._event(instance), self)
-        rollbacks = Rollbacks(self._core, collecting=True)
-        steps = Steps(run, self._core.store.steps(instance.key), rollbacks)
+        run, steps = self.recorded(instance)
         current_step.set(StepFrame(instance.workflow.name, instance.id, instance.key))
         replays = self._core.introspection.replays
         output = await runner(run.event, steps if replays is None else replays.begins(instance, steps))

@@ -15,12 +15,15 @@ from bindings.durations import InvalidDuration, duration_ms
 from bindings.errors import EngineError
 from bindings.values import Encoded
 from emulator.clock import SystemClock
+from emulator.dashboard.advice import ReplayView
+from emulator.dashboard.errors import frame_at
 from emulator.dashboard.text import duration, plural
 from emulator.dashboard.urls import Urls
 from emulator.engine.binding import Binding
+from emulator.engine.carrying import Carried
 from emulator.server.dashboard_answers import HEADERS, NotFound, page, wants_json
 from emulator.server.dashboard_reads import Found, Reads
-from emulator.storage.records import Trigger
+from emulator.storage.records import Trigger, WorkflowRow
 
 Form = Mapping[str, str]
 Done = tuple[str, str | None]
@@ -92,7 +95,7 @@ class Actions:
 
     # -- one instance
     async def command(self, request: Request, form: Form) -> Done:
-        """pause, resume, terminate, restart, delete, skipSleep, timeOut, sendEvent."""
+        """pause, resume, terminate, restart, delete, skipSleep, timeOut, replayCheck, sendEvent."""
         command = request.path_params["command"]
         if command not in _COMMANDS:
             raise NotFound(f'There is no action "{command}".')
@@ -136,6 +139,15 @@ class Actions:
         await self._thread.call(self._engine.commands.time_out, found.row.key, name)
         return f"{name or 'The wait'} has timed out", None
 
+    async def _check_replay(self, found: Found, _: Form) -> Done:
+        check = await self._thread.call(self._engine.check_replay, found.row.key)
+        read, place = self._reads.sources.of(found.workflow.script_name), check.place
+        frame = await run_in_threadpool(frame_at, place.file, place.line, read) if place is not None else None
+        view = ReplayView(check.difference, frame, check.steps, check.reached_the_end, self._reads.now())
+        self._reads.note_replay(found.row.key, view)
+        said = "The replay differs" if check.difference else "The replay was the same"
+        return said, Urls().instance(found.workflow.name, found.row.id, tab="advice")
+
     async def _send_event(self, found: Found, form: Form) -> Done:
         kind = form.get("type", "").strip()
         event = {"type": kind, "payload": value_of(form.get("payload", ""), "contents of the payload")}
@@ -151,14 +163,27 @@ class Actions:
         count = form.get("count", "1").strip() or "1"
         if not count.isdigit():
             raise Refused(f'The number of instances is "{count}"; expected 1 or more.')
+        if int(count) != 1 and form.get("carry"):
+            raise Refused("Results are carried over to one instance at a time.")
         if int(count) != 1:
             return await self._create_batch(binding, workflow.name, params, int(count))
         options: dict[str, object] = {"params": params}
         if form.get("id", "").strip():
             options["id"] = form["id"].strip()
-        made = await self._thread.call(binding.create, options)
         like = form.get("like")
+        if like and form.get("carry"):
+            carried = await run_in_threadpool(self._carried, workflow, like, form)
+            made = await self._thread.call(binding.create_carrying, options, carried)
+        else:
+            made = await self._thread.call(binding.create, options)
         return f"Created {made}", Urls().instance(workflow.name, made, like=like or None)
+
+    def _carried(self, workflow: WorkflowRow, like: str, form: Form) -> Carried:
+        if not form["carry"].isdigit():
+            raise Refused(f'The step to carry results up to is "{form["carry"]}"; expected its number.')
+        result = form.get("result", "").strip()
+        source = self._reads.found_named(workflow, like).row.key
+        return Carried(source, int(form["carry"]), value_of(result, "contents of the result") if result else None)
 
     async def _create_batch(self, binding: Binding, name: str, params: Encoded, count: int) -> Done:
         answer: Any = await self._thread.call(binding.create_batch, {"count": count, "params": params})
@@ -197,6 +222,7 @@ _COMMANDS: Final[dict[str, Callable[[Actions, Found, Form], Awaitable[Done]]]] =
     "delete": Actions._delete,
     "skipSleep": Actions._skip_sleep,
     "timeOut": Actions._time_out,
+    "replayCheck": Actions._check_replay,
     "sendEvent": Actions._send_event,
 }
 

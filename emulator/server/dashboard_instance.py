@@ -53,6 +53,7 @@ class InstancePages:
         if given.selected is not None:
             parts["panel"] = self._panel(given, given.selected)
         parts["advice"] = self._advice(given)
+        parts["replay"] = self._reads.replays.get(found.row.key)
         if given.tab == "graph":
             parts["graph"] = self._graph(given)
         view = build_instance(given, **parts)
@@ -86,6 +87,7 @@ class InstancePages:
             payloads=self._payloads(row, steps),
             read=self._reads.sources.of(found.workflow.script_name),
             blocked=self._reads.live.watch.blocked,
+            like=query.get("like", ""),
             before_restart=self.was_restarted(row.key),
             base_url=self._reads.parts.url,
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Final
 
 from starlette.requests import Request
 
 from emulator.clock import SystemClock, monotonic_ns
+from emulator.dashboard.advice import ReplayView
 from emulator.dashboard.errors import load_error
 from emulator.dashboard.frame import Blocked, Frame, Trouble, navigation, total_of
 from emulator.dashboard.listing import COUNTED, ListInputs, focus_places
@@ -25,6 +27,7 @@ Counts = dict[int, dict[Status, int]]
 PER_PAGE: Final = 50
 #: Counts that took this long to make are shown this many times longer before they are made again.
 _DEAR: Final = 10
+_REPLAYS_KEPT: Final = 100
 THEMES: Final = ("light", "dark", "system")
 
 
@@ -44,7 +47,15 @@ class Reads:
         self.reader = parts.reader
         self.live = live
         self.sources = Sources(parts.folders)
+        #: What came of the last replays, by the key of the instance; the oldest are forgotten.
+        self.replays: OrderedDict[int, ReplayView] = OrderedDict()
         self._counts: tuple[str, int, Counts] = ("", 0, {})
+
+    def note_replay(self, key: int, view: ReplayView) -> None:
+        self.replays[key] = view
+        self.replays.move_to_end(key)
+        while len(self.replays) > _REPLAYS_KEPT:
+            self.replays.popitem(last=False)
 
     def now(self) -> int:
         """The engine's time."""

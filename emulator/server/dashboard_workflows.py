@@ -12,16 +12,25 @@ from emulator.dashboard.clipboard import create_snippets
 from emulator.dashboard.clock import LEAPS, clock_view
 from emulator.dashboard.query import WORDS
 from emulator.dashboard.urls import Urls
-from emulator.dashboard.workflows import CreateView, WorkflowCard, WorkflowFacts, editor_text, workflow_card
+from emulator.dashboard.workflows import (
+    CarryView,
+    CreateView,
+    WorkflowCard,
+    WorkflowFacts,
+    carry_view,
+    editor_text,
+    workflow_card,
+)
 from emulator.engine.definitions import WorkflowState
 from emulator.limits import TABLE
 from emulator.server.dashboard_answers import page
 from emulator.server.dashboard_reads import Reads
-from emulator.storage.records import PageFilter, WorkflowRow
+from emulator.storage.records import InstanceRow, PageFilter, WorkflowRow
 from emulator.storage.view_records import ListPage
 
 _VERSIONS_SHOWN = 12
 _PARAMS_OFFERED = 6
+_STEPS_OFFERED = 150
 
 
 class WorkflowPages:
@@ -69,10 +78,12 @@ class WorkflowPages:
         row = self._reads.workflow(request)
         like = request.query_params.get("like") or None
         encoded: str | None = None
+        carry: CarryView | None = None
         if like is not None:
             found = self._reads.found_named(row, like)
             values = self._reads.reader.values(found.row.key)
             encoded = values.params if values is not None else None
+            carry = self._carry(request, found.row)
         text = editor_text(encoded)
         view = CreateView(
             workflow=row.name,
@@ -82,6 +93,7 @@ class WorkflowPages:
             old_params=text if like else "",
             snippets=create_snippets(self._reads.parts.url, row.name, encoded or "{}"),
             recent=tuple(self._recent(row)),
+            carry=carry,
         )
         title = f"Duplicate {like}" if like else f"New instance of {row.name}"
         return page(
@@ -90,6 +102,17 @@ class WorkflowPages:
             self._reads.frame(request, title, section="list", selected=row.name),
             view,
         )
+
+    def _carry(self, request: Request, source: InstanceRow) -> CarryView | None:
+        asked = request.query_params.get("carry", "")
+        chosen = int(asked) if asked.isdigit() and len(asked) < 9 else None
+        first = max(1, min(source.step_count, chosen or source.step_count) - _STEPS_OFFERED + 1)
+        steps = self._reads.reader.step_window(source.key, first, 2 * _STEPS_OFFERED)
+        if chosen is not None:
+            steps = [
+                self._reads.reader.step(source.key, row.seq) or row if row.seq == chosen else row for row in steps
+            ]
+        return carry_view(steps, chosen, replace="replace" in request.query_params)
 
     def _recent(self, row: WorkflowRow) -> list[tuple[str, str]]:
         """Params that were used lately, each once: what one would type again."""

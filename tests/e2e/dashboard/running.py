@@ -101,6 +101,7 @@ class Dashboard:
             reader=self._reader,
             hosts=(),
             url=url,
+            folders={"shop": project},
         )
         self._server_loop.run(self._start_server())
         return Running(url, self._engine, self._engine_loop)
@@ -110,9 +111,14 @@ class Dashboard:
         if self._fill is not None:
             self._fill(store)
         engine = Engine(store, SystemClock())
-        for name, runner in (("orders", shop.order), ("quick", shop.quick), ("hostile", shop.hostile)):
+        for name, runner in (
+            ("orders", shop.order),
+            ("quick", shop.quick),
+            ("hostile", shop.hostile),
+            ("moody", shop.Moody()),
+        ):
             schedules = ("0 3 * * *",) if name == "quick" else ()
-            definition = WorkflowDefinition(name, name.title(), schedules=schedules)
+            definition = WorkflowDefinition(name, name.title(), "shop", schedules=schedules)
             engine.define(definition, runner, Version(f"{name}-v1", source="..."))
         await engine.start()
         return engine
@@ -130,6 +136,7 @@ class Dashboard:
             await breathe()
 
     def __exit__(self, *_: object) -> None:
+        self._parts.notices.stop()
         self._server.should_exit = True
         self._server_loop.run(self._stopped())
         self._engine_loop.run(self._engine.stop())

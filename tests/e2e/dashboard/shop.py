@@ -65,3 +65,15 @@ async def hostile(event: RunEvent, step: StepPort) -> Encoded:
     await step.do(name, None, returning(params))
     await step.do("rtl \u202egnp.exe", None, returning("\u0000\u0007<b>bold</b>" + "x" * 5000))
     raise ValueError("<script>alert('error')</script>\u202e" + "y" * 2000)
+
+
+class Moody:
+    """A Workflow whose step has another name in each pass."""
+
+    def __init__(self) -> None:
+        self._passes = 0
+
+    async def __call__(self, _: RunEvent, step: StepPort) -> Encoded:
+        self._passes += 1
+        await step.do(f"mood {self._passes}", None, returning(self._passes))
+        return values.encode(None)

@@ -110,6 +110,16 @@ def test_a_retry_delay_is_skipped(shop: Running, open_page: Open) -> None:
     expect(page.locator("#now")).to_contain_text("cool down-1 sleeps")
 
 
+def test_a_wait_is_timed_out_now(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "given-up", {"sleep": 0})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "given-up"))
+    page.get_by_role("button", name="Time out now").click()
+
+    expect(page.locator("#now")).to_contain_text("Errored")
+    expect(page.locator(".error-box").first).to_contain_text("Timeout")
+
+
 def test_pause_and_resume(shop: Running, open_page: Open) -> None:
     shop.create("orders", "pausable", {})
     shop.idle()
@@ -251,6 +261,64 @@ def test_duplicate_begins_with_the_old_params_and_keeps_them_beside(shop: Runnin
     page.locator("#params").fill('{"n": 6}')
     page.get_by_role("button", name="Create the copy").click()
     expect(page.locator("#value-params")).to_contain_text("6")
+
+
+def test_a_duplicate_offers_to_compare_with_its_original(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "twin-1", {"n": 1})
+    shop.idle()
+    page = open_page(f"{shop.base}/workflows/quick/create?like=twin-1")
+    page.locator("#params").fill('{"n": 2}')
+    page.get_by_role("button", name="Create the copy").click()
+    page.get_by_role("link", name="Compare with it").click()
+
+    expect(page.locator("main")).to_contain_text("The params differ first: params.n")
+
+
+def test_a_duplicate_begins_with_results_up_to_a_step_and_one_of_them_replaced(
+    shop: Running, open_page: Open
+) -> None:
+    shop.create("orders", "branchy", {"card": "bad", "limit": 0, "sleep": 0})
+    shop.idle()
+    page = open_page(f"{shop.instance_url('orders', 'branchy')}?step=2")
+    page.get_by_role("link", name="Try another result").click()
+    expect(page.locator("#carry")).to_contain_text("Only here: Cloudflare cannot do this")
+    page.locator("#new-id").fill("branchy-paid")
+    page.locator("#carry-result").fill('{"receipt": "by hand"}')
+    page.get_by_role("button", name="Create the copy").click()
+
+    expect(page.locator("#now")).to_contain_text("waits for an event of type approval")
+    expect(page.locator("#step-rows tr", has_text="charge card-1")).to_contain_text("carried over from another run")
+    page.locator("#step-rows a", has_text="charge card-1").click()
+    expect(page.locator("#panel .tree")).to_contain_text("by hand")
+
+
+def test_results_cannot_be_carried_up_to_a_step_without_one(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "open-wait", {"sleep": 0})
+    shop.idle()
+    page = open_page(f"{shop.base}/workflows/orders/create?like=open-wait&carry=4")
+    page.get_by_role("button", name="Create the copy").click()
+
+    expect(page.locator(".problem")).to_contain_text("approval-1 has no result yet")
+
+
+def test_a_replay_that_is_the_same_says_how_far_it_came(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "replayed", {"sleep": 0})
+    shop.idle()
+    page = open_page(f"{shop.instance_url('orders', 'replayed')}?tab=advice")
+    page.get_by_role("button", name="Check the replay").click()
+
+    expect(page.locator(".replay .notice")).to_contain_text("The same. 4 steps as far as this run has come")
+
+
+def test_a_replay_that_differs_names_both_steps_and_the_line(shop: Running, open_page: Open) -> None:
+    shop.create("moody", "changes", {})
+    shop.idle()
+    page = open_page(f"{shop.instance_url('moody', 'changes')}?tab=advice")
+    page.get_by_role("button", name="Check the replay").click()
+
+    notice = page.locator(".replay .notice")
+    expect(notice).to_contain_text('came to step "mood 2-1" where step "mood 1-1"')
+    expect(page.locator(".replay .source .here")).to_contain_text("step.do(")
 
 
 def test_two_runs_are_compared_step_by_step(shop: Running, open_page: Open) -> None:
