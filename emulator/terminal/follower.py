@@ -6,6 +6,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from bindings.errors import ErrorInfo
@@ -33,6 +34,7 @@ class Follower:
         self._now = now
         self._changed: set[int] = set()
         self._told: OrderedDict[int, int] = OrderedDict()
+        self._stacks: OrderedDict[int, str] = OrderedDict()
         self._told_until = now()
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -106,8 +108,19 @@ class Follower:
             error = self._error(key) if entry.type in LAST_EVENTS else None
             line = line_of(entry, self._workflow(row.workflow), row.id, step, error)
             if line is not None:
-                lines.append(line)
+                lines.append(self._without_known_stack(key, line))
         return lines
+
+    def _without_known_stack(self, key: int, line: Line) -> Line:
+        """The traceback of an attempt is not shown again for the instance that fails with it."""
+        if line.stack is None:
+            return line
+        known = self._stacks.get(key)
+        self._stacks[key] = line.stack
+        self._stacks.move_to_end(key)
+        if len(self._stacks) > _REMEMBERED:
+            self._stacks.popitem(last=False)
+        return replace(line, stack=None) if line.stack == known else line
 
     def _error(self, key: int) -> ErrorInfo | None:
         values = self._reader.values(key)

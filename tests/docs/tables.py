@@ -12,6 +12,8 @@ from emulator.config.setting_table import TABLE as SETTINGS
 from emulator.config.setting_table import Setting
 from emulator.limits import GIB, MIB, LimitRow
 from emulator.limits import TABLE as LIMITS
+from emulator.server import local, rest, urls
+from emulator.server.endpoints import Endpoint
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -75,6 +77,19 @@ def _default(setting: Setting) -> str:
     return "" if setting.default in (None, {}) else f"{setting.default}"
 
 
+def rest_table() -> str:
+    return _endpoints(rest.table(), f"`{urls.REST}`")
+
+
+def local_table() -> str:
+    return _endpoints(local.table(), f"`{urls.LOCAL}`")
+
+
+def _endpoints(table: list[Endpoint], where: str) -> str:
+    rows = [(f"`{one.method}`", f"`{one.path}`", one.summary) for one in table]
+    return _table(("method", f"path below {where}", "what"), rows)
+
+
 def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     lines = [heads, tuple("---" for _ in heads), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
@@ -84,6 +99,8 @@ def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 TABLES: Final[Mapping[str, tuple[Path, Callable[[], str]]]] = {
     "limits": (ROOT / "docs" / "compatibility.md", limits_table),
     "switches": (ROOT / "docs" / "compatibility.md", switches_table),
+    "rest": (ROOT / "docs" / "http-api.md", rest_table),
+    "local": (ROOT / "docs" / "http-api.md", local_table),
     "settings": (ROOT / "docs" / "settings.md", settings_table),
 }
 

@@ -22,6 +22,7 @@ from tests.e2e.process import DevProcess, until
 OURS = [page for page in pages() if page.name not in ("javascript.md", "testing.md")]
 #: How the blocks of a language are tried; `text` are drawings and output that a session checks.
 TRIED = {"sh", "console", "toml", "text"}
+SAMPLES = ROOT / "fixtures" / "workers"
 
 
 def found(page: Path, *languages: str) -> list[Block]:
@@ -52,6 +53,15 @@ def test_the_readme_s_session_goes_as_it_says(dev: Callable[..., DevProcess]) ->
     )
 
 
+@pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="needs curl and bash")
+def test_the_calls_of_the_http_api_page_are_answered_as_it_says(dev: Callable[..., DevProcess]) -> None:
+    server = dev(SAMPLES / "py-orders")
+
+    for block in found(ROOT / "docs" / "http-api.md", "console"):
+        for command in commands(block.text):
+            follow(command, server)
+
+
 def test_the_readme_s_first_command_starts_a_sample() -> None:
     start = found(ROOT / "README.md", "sh")[0].text.split(" && ")
 
@@ -74,7 +84,6 @@ def test_the_settings_file_of_the_page_is_one_that_is_read(tmp_path: Path) -> No
     assert settings.compat.waiting_status is False
 
 
-SAMPLES = ROOT / "fixtures" / "workers"
 CONFIGS = sorted([*SAMPLES.glob("*/wrangler.*"), *SAMPLES.glob("*/*/wrangler.*")])
 
 
