@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,8 +16,10 @@ from emulator.dashboard.entries import EntryView, EventView, LogView, entry_view
 from emulator.dashboard.errors import ErrorView, ReadSource, error_view, no_source
 from emulator.dashboard.graph import GraphView
 from emulator.dashboard.now import NowView, now_view
+from emulator.dashboard.realtime import RealTime
 from emulator.dashboard.statuses import STATUS_LOOKS, Look
 from emulator.dashboard.steps import StepPanel, StepView, step_views
+from emulator.dashboard.text import duration
 from emulator.dashboard.timeline import Timeline, build_timeline
 from emulator.dashboard.urls import Urls
 from emulator.dashboard.values import ValueView, value_view
@@ -66,6 +68,8 @@ class InstanceInputs:
     family: str = ""
     selected: int | None = None
     read: ReadSource = no_source
+    real_time: RealTime = field(default_factory=RealTime)
+    show_real: bool = False
     before_restart: bool = False
     like: str = ""
     read_only: bool = False
@@ -117,6 +121,7 @@ class InstanceView:
     later_url: str
     timeline: Timeline
     whole_url: str
+    other_time_url: str
     tabs: tuple[Tab, ...]
     tab: str
     entries: tuple[EntryView, ...]
@@ -177,7 +182,10 @@ def build_instance(
         step_count=row.step_count,
         earlier_url=links.earlier(),
         later_url=links.later(),
-        timeline=build_timeline(row, steps, given.history, given.now, given.window),
+        timeline=build_timeline(
+            row, steps, given.history, given.now, given.window, given.real_time if given.show_real else None
+        ),
+        other_time_url=links.other_time(),
         whole_url=links.here(),
         tabs=links.tabs(len(advice)),
         tab=given.tab,
@@ -202,6 +210,7 @@ def _facts(given: InstanceInputs) -> list[Fact]:
     if row.started_at is not None:
         facts.append(Fact("Started", at=row.started_at))
         facts.append(Fact("Duration", span=(row.started_at, row.ended_at)))
+        facts.extend(_real_duration(given, row.started_at))
         if row.started_at - row.created_at >= 50:
             facts.append(Fact("Queued", span=(row.created_at, row.started_at)))
     if row.ended_at is not None:
@@ -213,6 +222,13 @@ def _facts(given: InstanceInputs) -> list[Fact]:
     if row.expires_at is not None:
         facts.append(Fact("Kept until", at=row.expires_at))
     return facts
+
+
+def _real_duration(given: InstanceInputs, started_at: int) -> Iterable[Fact]:
+    """How long it took on the wall, where the clock was moved meanwhile."""
+    end = given.row.ended_at if given.row.ended_at is not None else given.now
+    if given.real_time.moved_within(started_at, end):
+        yield Fact("In real time", duration(given.real_time.span(started_at, end)))
 
 
 def _schedule(row: InstanceRow) -> str:
@@ -246,12 +262,22 @@ class InstanceLinks:
             parts["steps_from"] = given.steps[0].seq
         if given.like:
             parts["like"] = given.like
+        if given.show_real:
+            parts["time"] = "real"
         if given.window is not None:
             parts["from"], parts["to"] = given.window
         return self._urls.instance(given.workflow.name, given.row.id, **{**parts, **changed})
 
     def here(self) -> str:
         return self._url(**{"from": None, "to": None})
+
+    def other_time(self) -> str:
+        """The timeline in real time, or back in the engine's; empty where the two are the same."""
+        row = self._given.row
+        end = row.ended_at if row.ended_at is not None else self._given.now
+        if not self._given.real_time.moved_within(row.created_at, end):
+            return ""
+        return self._url(**{"from": None, "to": None, "time": None if self._given.show_real else "real"})
 
     def step(self, seq: int) -> str:
         return f"{self._url(step=seq)}#step-{seq}"

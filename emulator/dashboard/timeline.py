@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from emulator.dashboard.attempts import AttemptView
+from emulator.dashboard.realtime import RealTime
 from emulator.dashboard.scale import Scale, Stretch, Tick, folded_scale
 from emulator.dashboard.steps import StepView
 from emulator.dashboard.text import duration
@@ -45,12 +46,15 @@ class TimelineRow:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
+    """`real`: drawn in real time."""
+
     rows: tuple[TimelineRow, ...]
     folds: tuple[Stretch, ...]
     ticks: tuple[Tick, ...]
     start: int
     end: int
     zoomed: bool
+    real: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +66,33 @@ class _Span:
     title: str
 
 
+Times: TypeAlias = Callable[[int], int]
+
+
+def engine_time(at: int) -> int:
+    """Times as the engine has them."""
+    return at
+
+
 def timeline_scale(
-    instance: InstanceRow, steps: Sequence[StepView], now: int, window: tuple[int, int] | None = None
+    instance: InstanceRow,
+    steps: Sequence[StepView],
+    now: int,
+    window: tuple[int, int] | None = None,
+    times: Times = engine_time,
 ) -> Scale:
-    """The axis of an instance, or of a part of it."""
+    """The axis of an instance, or of a part of it; `window` is in the times of the axis."""
     end = instance.ended_at if instance.ended_at is not None else now
     last = max((span.end or now for step in steps for span in _spans(step)), default=end)
-    start, end = window or (instance.created_at, max(end, last))
+    begin = times(instance.created_at)
+    start, end = window or (begin, times(max(end, last)))
     busy = [
-        (span.start, span.end if span.end is not None else now)
+        (times(span.start), times(span.end if span.end is not None else now))
         for step in steps
         for span in _spans(step)
         if span.kind in ("attempt", "rollback")
     ]
-    return folded_scale(start, end, busy, origin=instance.created_at)
+    return folded_scale(start, end, busy, origin=begin)
 
 
 def build_timeline(
@@ -84,29 +101,59 @@ def build_timeline(
     history: Sequence[HistoryRow],
     now: int,
     window: tuple[int, int] | None = None,
+    real_time: RealTime | None = None,
 ) -> Timeline:
-    scale = timeline_scale(instance, steps, now, window)
-    own = TimelineRow(
-        None, "run()", _pieces(_own_spans(instance, history), scale, now), instance.created_at, instance.ended_at
-    )
-    rows = [own]
+    """In the engine's time, or in `real_time`."""
+    times: Times = engine_time if real_time is None else real_time
+    scale = timeline_scale(instance, steps, now, window, times)
+    axis = _Axis(scale, times, now)
+    rows = [_row(axis, None, "run()", _own_spans(instance, history), (instance.created_at, instance.ended_at))]
     for step in steps:
-        pieces = _pieces(_spans(step), scale, now)
-        if pieces or window is None:
-            rows.append(TimelineRow(step, step.public_name, pieces, step.started_at, step.ended_at))
-    return Timeline(tuple(rows), scale.folds, scale.ticks(), scale.start, scale.end, window is not None)
+        row = _row(axis, step, step.public_name, _spans(step), (step.started_at, step.ended_at))
+        if row.pieces or window is None:
+            rows.append(row)
+    return Timeline(
+        rows=tuple(rows),
+        folds=scale.folds,
+        ticks=scale.ticks(),
+        start=scale.start,
+        end=scale.end,
+        zoomed=window is not None,
+        real=real_time is not None,
+    )
 
 
-def _pieces(spans: Iterable[_Span], scale: Scale, now: int) -> tuple[Piece, ...]:
-    pieces = []
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """Where times of the engine are drawn; `now` is one of them."""
+
+    scale: Scale
+    times: Times
+    now: int
+
+
+def _row(
+    axis: _Axis, step: StepView | None, label: str, spans: Iterable[_Span], life: tuple[int, int | None]
+) -> TimelineRow:
+    # The page's durations tick by the engine's clock: what is told in real time is put beside its "now".
+    ahead = axis.now - axis.times(axis.now)
+    start, end = life
+    started_at = axis.times(start) + ahead
+    ended_at = axis.times(end) + ahead if end is not None else None
+    return TimelineRow(step, label, _pieces(spans, axis), started_at, ended_at)
+
+
+def _pieces(spans: Iterable[_Span], axis: _Axis) -> tuple[Piece, ...]:
+    pieces, scale = [], axis.scale
     for span in spans:
-        end = span.end if span.end is not None else max(now, span.start)
-        if end < scale.start or span.start > scale.end:
+        start = axis.times(span.start)
+        end = axis.times(span.end if span.end is not None else max(axis.now, span.start))
+        if end < scale.start or start > scale.end:
             continue
-        left, right = scale.position(span.start), scale.position(end)
+        left, right = scale.position(start), scale.position(end)
         width = max(right - left, _LEAST_WIDTH)
         left = min(left, 100 - width)
-        title = f"{span.title}, {duration(end - span.start)}"
+        title = f"{span.title}, {duration(end - start)}"
         pieces.append(Piece(span.kind, span.tone, round(left, 3), round(width, 3), title, span.end is None))
     return tuple(pieces)
 

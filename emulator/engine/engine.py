@@ -13,6 +13,7 @@ from bindings.ports import Runner
 from bindings.values import Encoded
 from emulator.clock import Clock, Slice, SystemClock, VirtualClock, breathe, turns
 from emulator.engine.binding import Binding
+from emulator.engine.clock_moves import ClockMoves
 from emulator.engine.commands import Commands, not_found
 from emulator.engine.compat import Compat
 from emulator.engine.core import Core
@@ -54,6 +55,7 @@ class Engine:
         self.limits = limits or Limits()
         self.compat = compat or Compat()
         self._core = Core.build(store, clock, self.limits, self.compat)
+        self.clock_moves = ClockMoves(store)
         self._workflows: dict[str, WorkflowState] = {}
         self._by_key: dict[int, WorkflowState] = {}
         self._passes = Passes(self._core, self._by_key, replay_always=replay_always)
@@ -245,7 +247,9 @@ class Engine:
 
     def _skew_by(self, clock: SystemClock, ms: int) -> None:
         """Moves real time forward; what the move comes to is kept for the next process."""
+        start = clock.now()
         clock.move(max(ms, 0))
+        self.clock_moves.note(start, start + ms)
         self.store.put_setting(SKEW_SETTING, str(clock.skew_ms))
 
     async def advance_to_next(self) -> int | None:

@@ -16,8 +16,9 @@ from emulator.dashboard.entries import log_views
 from emulator.dashboard.graph import build_graph
 from emulator.dashboard.instance import TABS, InstanceInputs, InstanceLinks, build_instance
 from emulator.dashboard.literals import as_javascript, as_json, as_python
+from emulator.dashboard.realtime import RealTime
 from emulator.dashboard.steps import StepPanel, settings_of, step_error, step_output, step_views
-from emulator.dashboard.timeline import timeline_scale
+from emulator.dashboard.timeline import engine_time, timeline_scale
 from emulator.dashboard.urls import Urls, part_text
 from emulator.dashboard.values import ValueView, value_view
 from emulator.dashboard.where import event_type
@@ -87,6 +88,8 @@ class InstancePages:
             payloads=self._payloads(row, steps),
             read=self._reads.sources.of(found.workflow.script_name),
             blocked=self._reads.live.watch.blocked,
+            real_time=RealTime(self._reads.parts.engine.clock_moves.all, self._reads.skew_ms()),
+            show_real=query.get("time") == "real",
             like=query.get("like", ""),
             before_restart=self.was_restarted(row.key),
             base_url=self._reads.parts.url,
@@ -120,19 +123,22 @@ class InstancePages:
         if not dash:
             return None
         scale = self._scale(given, request.query_params.get("within", ""))
+        time = "real" if given.show_real else None
         try:
             start, end = scale.time(float(low)), scale.time(float(high))
         except ValueError:
             start, end = scale.start, scale.end
         urls = Urls()
-        target = urls.instance(given.workflow.name, given.row.id, **{"from": start, "to": max(end, start + 1)})
+        zoom = {"time": time, "from": start, "to": max(end, start + 1)}
+        target = urls.instance(given.workflow.name, given.row.id, **zoom)
         return RedirectResponse(target, 303, HEADERS)
 
     def _scale(self, given: InstanceInputs, within: str) -> Any:
         low, _, high = within.partition("-")
         urls = dict.fromkeys((step.seq for step in given.steps), "")
         steps = step_views(given.steps, tries_by_step(given.history), {}, urls)
-        return timeline_scale(given.row, steps, given.now, _window(low, high))
+        times = given.real_time if given.show_real else engine_time
+        return timeline_scale(given.row, steps, given.now, _window(low, high), times)
 
     # -- parts
     def _panel(self, given: InstanceInputs, seq: int) -> StepPanel | None:

@@ -117,6 +117,14 @@ class WorkflowRow(NamedTuple):
     defined: bool
 
 
+class ClockMove(NamedTuple):
+    """The engine's clock went from `start` to `end` while `real_ms` passed on the machine's."""
+
+    start: int
+    end: int
+    real_ms: int
+
+
 class VersionRow(NamedTuple):
     """One load of changed code. `source` is the text of the main module, for the graph; `settings` is JSON."""
 
