@@ -27,6 +27,8 @@ _TAG: Final = re.compile(r"\[(\S+)(?: ([^\]\n]*))?\] ?")
 # As wrangler shows console.warn and console.error.
 _MARKED: Final = re.compile(r"[▲✘] \[(WARNING|ERROR)\] ")
 _KEPT_LINES: Final = 40
+# As V8 says it before it ends the process.
+_OUT_OF_MEMORY: Final = "JavaScript heap out of memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Console:
         self._mapped = mapped
         self._emit = emit
         self._last: deque[str] = deque(maxlen=_KEPT_LINES)
+        #: Whether the process said that it has no memory left.
+        self.out_of_memory = False
 
     @property
     def last_lines(self) -> str:
@@ -71,6 +75,7 @@ class Console:
         level, text = _parsed(raw)
         text = self._mapped(text)
         self._last.append(text)
+        self.out_of_memory |= _OUT_OF_MEMORY in text
         self._emit(self._tagged(level, text))
 
     def _tagged(self, level: int, text: str) -> ConsoleLine:

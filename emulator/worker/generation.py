@@ -198,7 +198,7 @@ class RuntimeGeneration:
             return
         if self._live is live:
             self._live = None
-        reason = self._ending_reason or _ending(code)
+        reason = self._ending_reason or ("out of memory" if console.out_of_memory else _ending(code))
         self._ending_reason = None
         self._quick_ends = self._quick_ends + 1 if live.watchdog.pongs < 2 else 0
         count, self._lost_runs = self._lost_runs + self._instances.total(), 0

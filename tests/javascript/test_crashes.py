@@ -73,6 +73,19 @@ async def test_an_endless_loop_is_found_and_only_its_attempt_fails(start_site: S
     assert found == {"status": "complete", "output": 2}
 
 
+async def test_a_runtime_out_of_memory_starts_again_and_its_instances_go_on(
+    start_site: StartSite, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = await start_site("ts-plain")
+    await _holding(site, "k4")
+
+    hoard = await site.probe("hoard", "hoard")
+
+    assert hoard == {"status": "complete", "output": 2}
+    assert (await site.finished("/probed", "k4"))["output"] == {"before": 1, "held": 2}
+    assert "The runtime ended (out of memory); 2 runs in it go on as after a crash." in caplog.text
+
+
 async def test_what_happened_is_said_in_the_log(start_site: StartSite, caplog: pytest.LogCaptureFixture) -> None:
     site = await start_site("ts-plain")
     await _holding(site, "k3")
