@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 
@@ -142,7 +141,6 @@ def test_fr41_many_runs_beside_one_another_never_fail(shop) -> None:
     assert result.code == 0, result.output
 
 
-@pytest.mark.skipif(importlib.util.find_spec("coverage") is None, reason="coverage is not installed")
 def test_coverage_sees_the_lines_of_steps(shop) -> None:
     coverage = [sys.executable, "-m", "coverage"]
     run = subprocess.run([*coverage, "run", "--source=src", "-m", "pytest", "-q"], cwd=shop, check=False)
