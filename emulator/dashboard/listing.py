@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
+from emulator.dashboard.columns import Column, chosen_columns
 from emulator.dashboard.query import ListQuery
 from emulator.dashboard.statuses import ORDER, STATUS_LOOKS, Look
 from emulator.dashboard.text import cut_middle
@@ -42,6 +43,7 @@ class ListInputs:
     errors: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     outputs: Mapping[int, str] = field(default_factory=dict)
     matching: int | None = None
+    columns: tuple[Column, ...] = field(default_factory=lambda: chosen_columns(None))
     #: Rows that the page shows already and that may have left the list since.
     extra: Sequence[InstanceRow] = ()
 
@@ -122,6 +124,7 @@ class ListView:
     drops: tuple[Choice, ...]
     emptiness: Emptiness
     workflow: WorkflowRow | None
+    columns: tuple[Column, ...]
 
 
 def build_list(given: ListInputs) -> ListView:
@@ -151,6 +154,7 @@ def build_list(given: ListInputs) -> ListView:
         drops=links.drops(),
         emptiness=_emptiness(given, total),
         workflow=workflow,
+        columns=given.columns,
     )
 
 

@@ -1,14 +1,16 @@
-"""A run as Markdown, for an issue or an assistant."""
+"""A run, a step, an error, a comparison as Markdown, for an issue or an assistant."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from emulator.dashboard.diff import DiffView
 from emulator.dashboard.errors import ErrorView
 from emulator.dashboard.instance import InstanceView
 from emulator.dashboard.literals import as_json
+from emulator.dashboard.steps import StepPanel
 from emulator.dashboard.text import cut, duration, exact
 
 _VALUE: Final = 4_000
@@ -45,6 +47,49 @@ def instance_markdown(view: InstanceView, params: str | None, output: str | None
     return "\n".join(lines) + "\n"
 
 
+def step_markdown(view: InstanceView, panel: StepPanel, output: str | None, now: int) -> str:
+    """`output` is the stored text, where it may be shown."""
+    step = panel.step
+    took = duration((step.ended_at if step.ended_at is not None else now) - step.started_at)
+    lines = [
+        f"# {_cell(step.public_name)}",
+        "",
+        f"{step.kind_word} number {step.seq} of `{_cell(view.id)}` (Workflow `{_cell(view.workflow)}`): "
+        f"**{step.look.word}**, started {exact(step.started_at)}, {took}.",
+        "",
+        *(f"- {setting.name}: {_cell(setting.value)}" for setting in panel.settings),
+        *_value("Output", output),
+        *(_error(panel.error) if panel.error is not None else ()),
+    ]
+    if panel.attempts:
+        lines += ["", "## Attempts", ""]
+    for one in panel.attempts:
+        length = duration((one.ended_at if one.ended_at is not None else now) - one.started_at)
+        error = f": {_cell(cut(one.error.text, 300))}" if one.error is not None else ""
+        delay = f"; the next after {duration(one.delay_ms)}" if one.delay_ms is not None else ""
+        lines.append(f"{one.number}. {one.look.word}, {exact(one.started_at)}, {length}{error}{delay}")
+    if panel.logs:
+        lines += ["", "## Logs", "", *_block([f"{line.level} {cut(line.text, 400)}" for line in panel.logs])]
+    return "\n".join(lines) + "\n"
+
+
+def error_markdown(error: ErrorView) -> str:
+    """With its causes and the source lines of the user's own frames."""
+    lines: list[str] = []
+    one: ErrorView | None = error
+    while one is not None:
+        lines += [*_error(one), *_sources(one)]
+        one = one.cause
+    return "\n".join(lines).strip() + "\n"
+
+
+def _sources(error: ErrorView) -> Iterable[str]:
+    for frame in error.frames:
+        if frame.source:
+            code = [f"{'>' if line.here else ' '} {line.number:4} {line.text}" for line in frame.source]
+            yield from ("", f"`{frame.place}`", "", *_block(code))
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("`", "'")
 
@@ -52,13 +97,20 @@ def _cell(text: str) -> str:
 def _value(title: str, text: str | None) -> Iterable[str]:
     if text is None:
         return ()
-    return ("", f"## {title}", "", "```json", cut(as_json(text), _VALUE), "```")
+    return ("", f"## {title}", "", *_block([cut(as_json(text), _VALUE)], "json"))
 
 
 def _error(error: ErrorView) -> Iterable[str]:
-    yield from ("", f"## Error: {error.name}", "", "```", error.message, "```")
+    yield from ("", f"## Error: {_cell(error.name)}", "", *_block([error.message]))
     if error.stack:
-        yield from ("", "```", cut(error.stack, _VALUE), "```")
+        yield from ("", *_block([cut(error.stack, _VALUE)]))
+
+
+def _block(lines: Sequence[str], language: str = "") -> list[str]:
+    """A block of code, with a fence that nothing in it can end."""
+    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}{language}", *lines, fence]
 
 
 def diff_markdown(view: DiffView) -> str:

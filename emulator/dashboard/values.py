@@ -14,8 +14,9 @@ from emulator.dashboard.text import cut, exact, plural, size
 
 #: Larger texts are shown on demand.
 SHOWN_BYTES: Final = 48 * 1024
-#: So many parts are shown of one value.
+#: So many parts are shown of one value; on a page of its own more.
 SHOWN_NODES: Final = 400
+PAGE_NODES: Final = 6_000
 _SHOWN_TEXT: Final = 400
 
 
@@ -46,7 +47,12 @@ class ValueView:
 
 
 def value_view(
-    which: str, text: str | None, url: str = "", size_bytes: int | None = None, most: int = SHOWN_BYTES
+    which: str,
+    text: str | None,
+    url: str = "",
+    size_bytes: int | None = None,
+    most: int = SHOWN_BYTES,
+    nodes: int = SHOWN_NODES,
 ) -> ValueView:
     """The view of an encoded value; `size_bytes` where the text itself was not read."""
     if text is None:
@@ -55,7 +61,7 @@ def value_view(
     length = len(text.encode("utf-8", "replace"))
     if length > most:
         return ValueView(which, None, f"{size(length)}, too large to be shown at once", length, url)
-    return ValueView(which, tree_of(text), "", length, url)
+    return ValueView(which, tree_of(text, nodes), "", length, url)
 
 
 def tree_of(text: str, most: int = SHOWN_NODES) -> Node:

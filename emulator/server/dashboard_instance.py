@@ -20,7 +20,7 @@ from emulator.dashboard.realtime import RealTime
 from emulator.dashboard.steps import StepPanel, settings_of, step_error, step_output, step_views
 from emulator.dashboard.timeline import engine_time, timeline_scale
 from emulator.dashboard.urls import Urls, part_text
-from emulator.dashboard.values import ValueView, value_view
+from emulator.dashboard.values import PAGE_NODES, ValueView, value_view
 from emulator.dashboard.where import event_type
 from emulator.engine.lifecycle import allowed
 from emulator.server.dashboard_answers import HEADERS, NotFound, download, page, plain
@@ -52,7 +52,7 @@ class InstancePages:
             return zoomed
         parts: dict[str, Any] = {"snippets": self._snippets(found)}
         if given.selected is not None:
-            parts["panel"] = self._panel(given, given.selected)
+            parts["panel"] = self.panel(given, given.selected)
         parts["advice"] = self._advice(given)
         parts["replay"] = self._reads.replays.get(found.row.key)
         if given.tab == "graph":
@@ -141,7 +141,7 @@ class InstancePages:
         return timeline_scale(given.row, steps, given.now, _window(low, high), times)
 
     # -- parts
-    def _panel(self, given: InstanceInputs, seq: int) -> StepPanel | None:
+    def panel(self, given: InstanceInputs, seq: int) -> StepPanel | None:
         reader, key = self._reads.reader, given.row.key
         row = reader.step(key, seq)
         if row is None:
@@ -220,7 +220,7 @@ class InstancePages:
         if form == "download":
             return download(as_json(text), f"{found.row.id}-{which}.json", "application/json")
         url = Urls().value(found.workflow.name, found.row.id, which)
-        view: ValueView = value_view(which, text, url, most=4 * 1024 * 1024)
+        view: ValueView = value_view(which, text, url, most=4 * 1024 * 1024, nodes=PAGE_NODES)
         if view.tree is not None and len(text) > 200_000:
             view = replace(view, note=f"shown in part; {len(text):,} characters in all")
         frame = self._reads.frame(

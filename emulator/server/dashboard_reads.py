@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from emulator.clock import SystemClock, monotonic_ns
 from emulator.dashboard.advice import ReplayView
+from emulator.dashboard.columns import Column, chosen_columns
 from emulator.dashboard.errors import load_error
 from emulator.dashboard.frame import Blocked, Frame, Trouble, navigation, total_of
 from emulator.dashboard.listing import COUNTED, ListInputs, focus_places
@@ -28,6 +29,7 @@ PER_PAGE: Final = 50
 #: Counts that took this long to make are shown this many times longer before they are made again.
 _DEAR: Final = 10
 _REPLAYS_KEPT: Final = 100
+COLUMNS_COOKIE: Final = "stepwell_columns"
 THEMES: Final = ("light", "dark", "system")
 
 
@@ -166,8 +168,14 @@ class Reads:
             errors=self.reader.error_briefs(errored) if errored else {},
             outputs=self.reader.output_briefs(complete) if complete else {},
             matching=self.count(wanted, counts),
+            columns=self._columns(request),
             extra=extra,
         )
+
+    def _columns(self, request: Request) -> tuple[Column, ...]:
+        """Those of the address, else those that this browser chose last."""
+        given = request.query_params.get("columns", request.cookies.get(COLUMNS_COOKIE))
+        return chosen_columns(given.split(".") if given is not None else None)
 
     def _shown_already(self, request: Request, keys: set[int]) -> list[InstanceRow]:
         """Rows that a live page holds beside those of its address."""

@@ -7,17 +7,19 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from emulator.dashboard.columns import chosen_columns
 from emulator.dashboard.urls import BASE
 from emulator.server.dashboard_actions import Actions
 from emulator.server.dashboard_answers import HEADERS, NotFound, page, static
 from emulator.server.dashboard_bulk import Bulk
 from emulator.server.dashboard_instance import InstancePages
 from emulator.server.dashboard_pages import Pages
-from emulator.server.dashboard_reads import THEMES, Reads
+from emulator.server.dashboard_reads import COLUMNS_COOKIE, THEMES, Reads
 from emulator.server.dashboard_runs import RunPages
 from emulator.server.dashboard_workflows import WorkflowPages
 from emulator.server.live import LiveEvents
@@ -50,6 +52,7 @@ def routes(parts: ServerParts) -> list[Route]:
         Route(f"{BASE}/words", shown.get(pages.words)),
         Route(f"{BASE}/find", shown.get(pages.find)),
         Route(f"{BASE}/theme", set_theme, methods=["POST"]),
+        Route(f"{BASE}/columns", set_columns, methods=["POST"]),
         Route(f"{BASE}/stream", _Stream(live).answer),
         Route(f"{BASE}/static/{{name}}", static),
         Route(f"{BASE}/workflows", shown.get(workflows.workflows)),
@@ -70,6 +73,8 @@ def routes(parts: ServerParts) -> list[Route]:
         Route(f"{one}/history.json", shown.get(runs.history)),
         Route(f"{one}/test.py", shown.get(runs.test)),
         Route(f"{one}/run.md", shown.get(runs.markdown)),
+        Route(f"{one}/error.md", shown.get(runs.error_markdown)),
+        Route(f"{one}/step-{{seq}}.md", shown.get(runs.step_markdown)),
         Route(f"{one}/compare", shown.get(runs.compare)),
         Route(f"{one}/compare.json", shown.get(runs.compare)),
         Route(f"{one}.json", shown.get(instances.show)),
@@ -121,9 +126,24 @@ class _Stream:
 async def set_theme(request: Request) -> Response:
     """Remembers the theme in a cookie, and goes back to where the button was."""
     form = await request.form()
-    theme, back = str(form.get("theme", "")), urlsplit(str(form.get("back", BASE)))
-    target = back._replace(scheme="", netloc="").geturl() if back.path.startswith(BASE) else BASE
-    response = Response(status_code=303, headers={**HEADERS, "Location": target})
+    theme = str(form.get("theme", ""))
+    response = _back(form)
     if theme in THEMES:
         response.set_cookie("stepwell_theme", theme, max_age=_YEAR_S, path=BASE, samesite="strict")
     return response
+
+
+async def set_columns(request: Request) -> Response:
+    """Remembers the columns of the list in a cookie, and goes back to it."""
+    form = await request.form()
+    names = ".".join(column.name for column in chosen_columns(map(str, form.getlist("column"))) if column.shown)
+    response = _back(form)
+    response.set_cookie(COLUMNS_COOKIE, names, max_age=_YEAR_S, path=BASE, samesite="strict")
+    return response
+
+
+def _back(form: FormData) -> Response:
+    """To the page that the form was on; never anywhere else."""
+    back = urlsplit(str(form.get("back", BASE)))
+    target = back._replace(scheme="", netloc="").geturl() if back.path.startswith(BASE) else BASE
+    return Response(status_code=303, headers={**HEADERS, "Location": target})

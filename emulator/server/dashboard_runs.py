@@ -15,7 +15,7 @@ from bindings.ports import StreamOutput
 from bindings.values import Encoded
 from emulator.dashboard.diff import DiffView, Run, compare
 from emulator.dashboard.instance import InstanceInputs, build_instance
-from emulator.dashboard.markdown import diff_markdown, instance_markdown
+from emulator.dashboard.markdown import diff_markdown, error_markdown, instance_markdown, step_markdown
 from emulator.dashboard.pytest_text import as_pytest
 from emulator.dashboard.saved import NotARun, SavedRun, load, save
 from emulator.dashboard.urls import Urls
@@ -77,6 +77,24 @@ class RunPages:
         given = self._instances.inputs(request, found)
         values = given.values
         return plain(instance_markdown(build_instance(given), values.params, values.output, given.now))
+
+    def error_markdown(self, request: Request) -> Response:
+        found = self._reads.found(request)
+        view = build_instance(self._instances.inputs(request, found))
+        if view.error is None:
+            raise NotFound(f'The instance "{found.row.id}" has no error.')
+        return plain(error_markdown(view.error))
+
+    def step_markdown(self, request: Request) -> Response:
+        found, number = self._reads.found(request), request.path_params["seq"]
+        given = self._instances.inputs(request, found)
+        seq = int(number) if number.isdigit() and len(number) < 9 else 0
+        panel = self._instances.panel(given, seq)
+        row = self._reads.reader.step(found.row.key, seq)
+        if panel is None or row is None:
+            raise NotFound(f'The instance "{found.row.id}" has no step number {number}.')
+        output = None if row.sensitive else row.output
+        return plain(step_markdown(build_instance(given), panel, output, given.now))
 
     # -- side by side
     def keep(self, _: Request, found: Found) -> None:

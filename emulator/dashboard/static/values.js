@@ -1,4 +1,4 @@
-// Long values: a search inside them, open all, close all. The values themselves come from the server.
+// Values: a search inside them (Enter goes from hit to hit), open all, close all. They come from the server.
 
 export function startValues() {
   document.addEventListener("click", (event) => {
@@ -11,18 +11,51 @@ export function startValues() {
     if (event.target.matches?.("input[data-search-value]")) search(event.target);
     if (event.target.id === "step-filter") filter(event.target.value);
   });
-  document.addEventListener("redrawn", () => filter(document.getElementById("step-filter")?.value || ""));
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !event.target.matches?.("input[data-search-value]")) return;
+    event.preventDefault();
+    next(event.target.closest(".value"), event.shiftKey ? -1 : 1);
+  });
+  document.addEventListener("redrawn", () => {
+    filter(document.getElementById("step-filter")?.value || "");
+    for (const input of document.querySelectorAll("input[data-search-value]")) if (input.value) mark(input);
+  });
 }
 
 function search(input) {
+  const hits = mark(input);
   const value = input.closest(".value");
-  const wanted = input.value.toLowerCase();
-  for (const row of value.querySelectorAll(".leaf, summary")) {
-    row.classList.toggle("hit", Boolean(wanted) && row.textContent.toLowerCase().includes(wanted));
-  }
-  for (const hit of value.querySelectorAll(".hit")) {
+  for (const hit of hits) {
     for (let up = hit.parentElement; up && up !== value; up = up.parentElement) if (up.tagName === "DETAILS") up.open = true;
   }
+  if (hits.length) show(value, hits, 0);
+}
+
+/** Marks what contains the text, and says how often. */
+function mark(input) {
+  const value = input.closest(".value");
+  const wanted = input.value.toLowerCase();
+  const hits = [];
+  for (const row of value.querySelectorAll(".leaf, summary")) {
+    const is = Boolean(wanted) && row.textContent.toLowerCase().includes(wanted);
+    row.classList.toggle("hit", is);
+    if (is) hits.push(row);
+    else row.classList.remove("hit-here");
+  }
+  value.querySelector(".hits").textContent = wanted ? String(hits.length || "none") : "";
+  return hits;
+}
+
+function next(value, by) {
+  const hits = [...value.querySelectorAll(".hit")];
+  if (hits.length) show(value, hits, (hits.findIndex((hit) => hit.classList.contains("hit-here")) + by + hits.length) % hits.length);
+}
+
+function show(value, hits, index) {
+  hits.forEach((hit, at) => hit.classList.toggle("hit-here", at === index));
+  const tree = value.querySelector(".tree");
+  tree.scrollTop += hits[index].getBoundingClientRect().top - tree.getBoundingClientRect().top - tree.clientHeight / 3;
+  value.querySelector(".hits").textContent = `${index + 1}/${hits.length}`;
 }
 
 /** Shows the steps whose name, type or state contains the text. */

@@ -383,6 +383,55 @@ def test_a_run_is_copied_as_a_test_and_as_markdown(shop: Running, open_page: Ope
     assert "| `fetch-1` |" in page.request.get(f"{base}/run.md").text()
 
 
+def test_a_step_and_an_error_are_copied_as_markdown(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "noted", {"card": "bad", "limit": 1, "delay": 0})
+    shop.idle()
+    page = open_page(f"{shop.instance_url('orders', 'noted')}?step=2")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+
+    page.locator("#panel").get_by_title("Copy this step as Markdown").click()
+    expect(page.locator(".toast")).to_contain_text("Copied as Markdown")
+    step = page.evaluate("navigator.clipboard.readText()")
+    assert "# charge card-1" in step
+    assert "2. Failed" in step
+    page.locator(".error-box").first.get_by_role("link", name="Markdown").click()
+    expect(page.locator(".toast")).to_have_count(2)
+    assert "raise CardDeclined" in page.evaluate("navigator.clipboard.readText()")
+
+
+def test_a_value_is_searched_and_enter_goes_from_hit_to_hit(shop: Running, open_page: Open) -> None:
+    items = [{"sku": f"item-{n}", "more": {"deep": {"deeper": f"needle {n}"}}} for n in range(20)]
+    shop.create("orders", "searched", {"items": items, "sleep": 0})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "searched"))
+    box = page.locator("#value-params input[data-search-value]")
+    box.fill("needle 1")
+
+    hits = page.locator("#value-params .hits")
+    expect(hits).to_have_text("1/11")
+    expect(page.locator("#value-params .hit-here")).to_be_visible()
+    box.press("Enter")
+    expect(hits).to_have_text("2/11")
+    shop.do(lambda: shop.engine.workflow("orders").send_event("searched", {"type": "other"}))
+    expect(page.locator(".tabs")).to_contain_text("Events 1")
+    expect(page.locator("#value-params .hit")).to_have_count(11)
+
+
+def test_a_run_over_a_moved_clock_is_drawn_in_real_time_too(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "moved", {"sleep": "2 hours"})
+    shop.idle()
+    shop.do(lambda: shop.engine.advance(7_200_000))
+    page = open_page(shop.instance_url("orders", "moved"))
+    row = page.locator("#step-rows tr", has_text="cool down-1")
+    expect(row.locator(".num")).to_have_text("2 h")
+    page.get_by_role("link", name="In real time").click()
+
+    expect(row.locator(".num")).to_contain_text(re.compile(r"^[\d.]+ (ms|s)$"))
+    expect(page.locator(".head-facts")).to_contain_text("In real time")
+    page.get_by_role("link", name="In the moved time").click()
+    expect(row.locator(".num")).to_have_text("2 h")
+
+
 def test_the_history_is_given_as_subscribe_gives_it(shop: Running, open_page: Open) -> None:
     shop.create("quick", "subscribed", {"n": 1})
     shop.idle()

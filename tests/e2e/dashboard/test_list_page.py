@@ -168,6 +168,29 @@ def test_the_list_is_useful_without_scripts(shop: Running, open_page: Open) -> N
     expect(page.locator("#now")).to_contain_text("Waiting for an event")
 
 
+@pytest.mark.parametrize("scripts", [True, False])
+def test_columns_are_chosen_and_remembered(shop: Running, open_page: Open, scripts: bool) -> None:
+    page = open_page(f"{shop.base}?workflow=orders", scripts=scripts)
+    page.locator(".columns summary").click()
+    page.get_by_role("checkbox", name="Created by").check()
+    page.get_by_role("checkbox", name="Steps").uncheck()
+    page.get_by_role("button", name="Show these").click()
+    page.wait_for_load_state()
+
+    heads = page.locator("#instances thead th")
+    expect(heads).to_have_text(
+        ["Choose", "Status", "Instance", "What it is doing", "Duration", "Created", "Created by"]
+    )
+    page.goto(f"{shop.base}?workflow=quick")
+    expect(heads).to_have_count(7)
+
+
+def test_columns_of_an_address_come_before_the_chosen_ones(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=orders&columns=ended")
+
+    expect(page.locator("#instances thead th")).to_have_text(["Choose", "Status", "Instance", "Ended"])
+
+
 def test_a_view_is_saved_and_opened_again(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?status=errored")
     page.get_by_role("button", name="Save this view").click()
