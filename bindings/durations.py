@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+from bindings.texts import javascript_text
+
 _UNIT_MS = {
     "millisecond": 1,
     "second": 1_000,
@@ -29,21 +31,8 @@ class InvalidDuration(ValueError):
     """A value that is no duration. `text` is the value as an error message shows it."""
 
     def __init__(self, value: object) -> None:
-        self.text = _as_javascript_says(value)
+        self.text = javascript_text(value)
         super().__init__(f'Invalid duration "{self.text}"')
-
-
-def _as_javascript_says(value: object) -> str:
-    """A value inside a message (contract cases sleep-bad-null, sleep-bad-object)."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
-    if isinstance(value, dict):
-        return "[object Object]"
-    if isinstance(value, list):
-        return ",".join(_as_javascript_says(item) for item in value)
-    return str(value)
 
 
 def duration_ms(value: object, *, lenient: bool = False) -> int:

@@ -58,6 +58,8 @@ class ErrorInfo:
         """As it looks behind the RPC boundary: name `Error`, the own name leading the message."""
         if self.name in BUILT_IN_NAMES:
             return self
+        if not self.name:
+            return ErrorInfo("Error", self.message, self.stack, self.cause)
         message = f"{self.name}: {self.message}" if self.message else self.name
         return ErrorInfo("Error", message, self.stack, self.cause)
 

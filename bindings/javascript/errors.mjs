@@ -56,8 +56,9 @@ function textOf(value, otherwise) {
   }
 }
 
-// V8's wording for what is thrown and no error: "#<Object>".
+// V8's wording for what is thrown and no error: "#<Object>", "[object Array]".
 function thrownText(thrown) {
-  if (typeof thrown === "object" && thrown !== null) return `#<${thrown.constructor?.name || "Object"}>`;
-  return String(thrown);
+  if (typeof thrown !== "object" || thrown === null) return String(thrown);
+  const tag = Object.prototype.toString.call(thrown);
+  return tag === "[object Object]" ? `#<${thrown.constructor?.name || "Object"}>` : tag;
 }

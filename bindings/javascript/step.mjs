@@ -31,13 +31,20 @@ export class WorkflowStep {
   }
 
   async sleepUntil(name, timestamp) {
-    return this.#pass.call({ t: "sleepUntil" }, [name, timestamp]);
+    const at = typeof timestamp === "string" || timestamp === null ? dateOf(timestamp) : timestamp;
+    return this.#pass.call({ t: "sleepUntil" }, [name, at]);
   }
 
   async waitForEvent(name, options) {
     void options.timeout; // without options: a TypeError in V8's words
     return this.#pass.call({ t: "waitForEvent" }, [name, options]);
   }
+}
+
+/** What `new Date()` makes of it; what it makes nothing of stays as it is, to be refused. */
+function dateOf(given) {
+  const date = new Date(given);
+  return Number.isNaN(date.getTime()) ? given : date;
 }
 
 /** The config as data, and the function that was its `retries.delay`. */
@@ -54,8 +61,11 @@ function withoutDelayFunction(config) {
   return [sent, delay];
 }
 
+// A field that is undefined is absent; but one that no config has is wrong all the same.
+const FIELDS = ["retries", "timeout", "sensitive", "limit", "delay", "backoff"];
+
 function defined(object) {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(Object.entries(object).filter(([key, value]) => value !== undefined || !FIELDS.includes(key)));
 }
 
 // These two say what the engine cannot see: what kind of thing user code gave where a function belongs.

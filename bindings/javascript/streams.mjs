@@ -8,14 +8,17 @@ const LOCKED =
 const UNSUPPORTED =
   "Step returned a ReadableStream with unsupported chunk type. Only ArrayBuffer and TypedArray chunks are supported.";
 
-/** A reader of the stream; throws Cloudflare's error for one that cannot be read. */
+/** A reader of the stream; for one that is locked already, a reader that fails with Cloudflare's error. */
 export function openStream(stream) {
-  try {
-    return stream.getReader();
-  } catch {
-    throw named("InvalidStepReadableStreamError", LOCKED);
-  }
+  return stream.locked ? unreadable : stream.getReader();
 }
+
+const unreadable = {
+  async read() {
+    throw named("InvalidStepReadableStreamError", LOCKED);
+  },
+  async cancel() {},
+};
 
 export class OutgoingStream {
   #number;

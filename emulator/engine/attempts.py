@@ -22,7 +22,7 @@ from bindings.errors import (
 )
 from bindings.ports import StepCallback, StepContext, StepResult, StreamOutput
 from bindings.values import Encoded
-from emulator.engine.delays import delay_before_retry, is_non_retryable
+from emulator.engine.delays import delay_before_retry, is_non_retryable, unprefixed
 from emulator.engine.introspection import Point
 from emulator.engine.retries import StepConfig
 from emulator.engine.run import HostCrashed, Run
@@ -104,6 +104,7 @@ class Attempts:
             run.check_attached()
             run.reached(Point.BEFORE_ATTEMPT, row)
             context = StepContext(row.name, row.count, row.attempts, settings.shown)
+            began_at = self._core.clock.now()
             result = await self._call(row, settings, callback, context)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
             return self._failed(row, error)
@@ -116,7 +117,7 @@ class Attempts:
             current_step.reset(token)
         run.check_attached()
         run.reached(Point.BEFORE_RESULT, row)
-        return await self._succeeded(row, result)
+        return await self._succeeded(row, result, settings.timeout_ms, began_at)
 
     async def _call(
         self, row: StepRow, settings: StepConfig, callback: StepCallback, context: StepContext
@@ -134,12 +135,16 @@ class Attempts:
             return result
         return await self._core.callbacks.within(settings.timeout_ms, result)
 
-    async def _succeeded(self, row: StepRow, result: StepResult) -> StepResult | Failure:
+    async def _succeeded(
+        self, row: StepRow, result: StepResult, timeout_ms: int, began_at: int
+    ) -> StepResult | Failure:
         """Stores a result that the limits allow."""
         key = self._instance.key
         if isinstance(result, StreamOutput):
             try:
-                await self._store_stream(row, result)
+                await self._store_stream(row, result, timeout_ms, began_at)
+            except WorkflowTimeoutError as error:
+                return self._failed(row, error)
             except (InvalidStream, WorkflowFatalError) as error:
                 return self._bad_stream(row, error)
             row.stream = "stream"
@@ -157,12 +162,24 @@ class Attempts:
         self._instance.log(_T.ATTEMPT_COMPLETED, _T.STEP_COMPLETED, step=row.seq, attempt=row.attempts)
         return stored_stream(self._core.store, key, row.seq) if isinstance(result, StreamOutput) else result
 
-    async def _store_stream(self, row: StepRow, stream: StreamOutput) -> None:
+    async def _store_stream(self, row: StepRow, stream: StreamOutput, timeout_ms: int, began_at: int) -> None:
+        """Reads it in what is left of the attempt's time. Raises `WorkflowTimeoutError` when that is over."""
         core, run = self._core, self._run
         run.streaming.add(row.seq)
+        storing = store_stream(core.store, self._instance.key, row, stream, core.limits, run.check_attached)
+        reading = asyncio.get_running_loop().create_task(storing)
+        left_ms = max(timeout_ms - (core.clock.now() - began_at), 0)
+        deadline = core.callbacks.deadlines.after(left_ms, lambda: _cancel(reading))
         try:
-            await store_stream(core.store, self._instance.key, row, stream, core.limits, run.check_attached)
+            await reading
+        except asyncio.CancelledError:
+            if run.attached and deadline.is_over:
+                core.store.delete_stream(self._instance.key, row.seq)
+                raise WorkflowTimeoutError(timeout_ms) from None
+            run.give_up_callback()
+            raise
         finally:
+            deadline.cancel()
             run.streaming.discard(row.seq)
             self._room = None  # how much it took, storage knows
 
@@ -214,10 +231,11 @@ class Attempts:
         return Failure(info)
 
     def _non_retryable(self, info: ErrorInfo) -> Failure:
+        plain = unprefixed(info)
         if self._instance.workflow.definition.preserve_non_retryable:
-            return Failure(info, final=True)
+            return Failure(plain, final=True, thrown=info)
         logged = ErrorInfo(
-            "WorkflowFatalError", f'Step threw a NonRetryableError with message "{info.message}"', info.stack
+            "WorkflowFatalError", f'Step threw a NonRetryableError with message "{plain.message}"', info.stack
         )
         return Failure(logged, final=True, thrown=info)
 
@@ -314,3 +332,7 @@ class Attempts:
             detail = json.dumps({"error": CRASHED.to_json(), "retryDelayMs": 0})
             self._instance.log(_T.ATTEMPT_ERRORED, step=row.seq, attempt=row.attempts, detail=detail)
         self._begin(row)
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()

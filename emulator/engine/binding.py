@@ -119,7 +119,7 @@ class Binding:
         reason = given.get("reason")
         await self._commands.terminate(
             self._key(instance_id),
-            rollback=given.get("rollback") is True,
+            rollback=bool(given.get("rollback")),
             reason=reason if isinstance(reason, str) else None,
         )
 
@@ -127,7 +127,9 @@ class Binding:
         """`options`: {"from": {"name", "count"?, "type"?}}."""
         given: Mapping[str, Any] = options if isinstance(options, Mapping) else {}
         origin = given.get("from")
-        await self._commands.restart(self._key(instance_id), origin if isinstance(origin, Mapping) else None)
+        if not isinstance(origin, Mapping):  # false means from the top; anything else names no step
+            origin = {} if origin else None
+        await self._commands.restart(self._key(instance_id), origin)
 
     async def delete(self, instance_id: str) -> None:
         await self._commands.delete(self._key(instance_id))
@@ -135,9 +137,9 @@ class Binding:
     async def send_event(self, instance_id: str, event: object) -> None:
         """`event`: {"type", "payload"?}."""
         key = self._key(instance_id)
-        if not isinstance(event, Mapping):
-            raise EngineError(f"Cannot destructure property 'type' of '{_js(event)}'.", name="TypeError")
-        given: Mapping[str, object] = event
+        if event is None:
+            raise EngineError("Cannot destructure property 'type' of 'null'.", name="TypeError")
+        given: Mapping[str, object] = event if isinstance(event, Mapping) else {}
         kind = names.event_type(given.get("type"), self._core.limits)
         payload = given.get("payload", UNDEFINED_TEXT)
         self._requests.params(payload, "payload of the event")
@@ -156,10 +158,6 @@ class Binding:
         cursor, types = subscription_options(options)
         core = self._core
         return Subscription(core.store, core.changes, core.commits.durable, key, instance_id, cursor, types)
-
-
-def _js(value: object) -> str:
-    return "null" if value is None else str(value)
 
 
 def _json(text: str) -> dict[str, object]:

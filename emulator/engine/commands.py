@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from bindings.context import current_step
 from bindings.errors import EngineError, RunAborted, WorkflowError
+from bindings.texts import javascript_text
 from bindings.values import Encoded
 from emulator.clock import turns
 from emulator.engine.admission import AGAIN, NEW
@@ -189,13 +190,15 @@ class Commands:
         await self._durable(run)
 
     def _step_to_restart_from(self, key: int, origin: Mapping[str, object]) -> int:
-        name, count, kind = origin.get("name"), origin.get("count", 1), origin.get("type", "do")
+        name, count, kind = origin.get("name"), origin.get("count"), origin.get("type")
+        count, kind = 1 if count is None else count, "do" if kind is None else kind
         seq = None
-        if isinstance(name, str) and isinstance(count, int) and kind in set(StepKind):
-            seq = self._core.store.find_step(key, StepKind(str(kind)), name, count)
+        if isinstance(name, str) and type(count) is int and isinstance(kind, str) and kind in set(StepKind):
+            seq = self._core.store.find_step(key, StepKind(kind), name, count)
         if seq is None:
             raise WorkflowError(
-                f'(instance.cannot_restart) Step "{name}" not found in execution history',
+                f'(instance.cannot_restart) Step "{javascript_text(name, none="undefined")}" not found in '
+                "execution history",
                 code="instance.cannot_restart",
             )
         return seq
@@ -226,7 +229,7 @@ class Commands:
         self._core.changes.note(key)
         run = instance.run
         if instance.status is Status.WAITING and self._waits_for(instance, event_type):
-            self._passes.wake(key)
+            self._passes.wake(key, by_event=True)
         elif run is not None and instance.status is Status.RUNNING:
             run.progress()
         await self._core.commits.durable()

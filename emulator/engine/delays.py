@@ -13,6 +13,14 @@ def is_non_retryable(error: ErrorInfo) -> bool:
     return error.name == NON_RETRYABLE or error.message.startswith(NON_RETRYABLE)
 
 
+def unprefixed(error: ErrorInfo) -> ErrorInfo:
+    """A non-retryable error by its name, without what its message began with."""
+    if error.name == NON_RETRYABLE:
+        return error
+    message = error.message.removeprefix(NON_RETRYABLE).removeprefix(":").lstrip()
+    return ErrorInfo(NON_RETRYABLE, message, error.stack, error.cause)
+
+
 async def delay_before_retry(core: Core, config: StepConfig, context: StepContext, error: ErrorInfo) -> int:
     """Milliseconds until the attempt after `context.attempt`.
 

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from bindings.errors import WorkflowError, WorkflowFatalError
+from bindings.texts import javascript_text
 from emulator.limits import Limits
 
 _IDENTIFIER: Final = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9-_]*\Z")
@@ -22,7 +23,10 @@ def step_name(name: object, longest: int) -> str:
     fits = isinstance(name, str) and (len(name) <= longest // 2 or utf16_units(name) <= longest)
     if isinstance(name, str) and fits and not _CONTROL.search(name):
         return name
-    raise WorkflowFatalError(f'Step name "{name}" exceeds max length ({longest} chars) or invalid characters found')
+    shown = javascript_text(name, none="undefined")
+    raise WorkflowFatalError(
+        f'Step name "{shown}" exceeds max length ({longest} chars) or invalid characters found'
+    )
 
 
 def utf16_units(text: str) -> int:

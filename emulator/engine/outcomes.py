@@ -9,7 +9,7 @@ from collections.abc import Callable
 from bindings.errors import NON_RETRYABLE, ErrorInfo
 from bindings.values import Encoded
 from emulator.engine.core import Core
-from emulator.engine.delays import is_non_retryable
+from emulator.engine.delays import is_non_retryable, unprefixed
 from emulator.engine.instance import Instance
 from emulator.engine.introspection import Point
 from emulator.engine.retention import Retention
@@ -98,7 +98,7 @@ class Outcomes:
         if error.name != NON_RETRYABLE and not is_non_retryable(error):
             return error.folded()
         if run.instance.workflow.definition.preserve_non_retryable:
-            return error
+            return unprefixed(error)
         legacy = _LEGACY_NON_RETRYABLE
         return ErrorInfo(legacy.name, legacy.message, error.stack, error.cause)
 
@@ -166,6 +166,7 @@ class Outcomes:
         reason: str | None = None,
     ) -> None:
         now = self._core.clock.now()
+        stored = self._stored_error(instance)
         instance.become(status)
         self._core.store.finish(
             instance.key,
@@ -173,9 +174,14 @@ class Outcomes:
             now,
             expires_at=self.retention.expires_at(instance, status, now),
             output=output,
-            error=json.dumps(error.to_json()) if error is not None else None,
+            error=json.dumps(error.to_json()) if error is not None else stored,
             reason=reason,
         )
+
+    def _stored_error(self, instance: Instance) -> str | None:
+        """Of one that ends while it rolls back: the error that began it (case rollback-terminate-while)."""
+        values = self._core.store.values(instance.key) if instance.status is Status.ROLLING_BACK else None
+        return values.error if values is not None else None
 
     async def _over(self, instance: Instance) -> None:
         self._ended(instance)

@@ -96,8 +96,11 @@ class Passes:
         return list(self._instances.values())
 
     # -- starting
-    def start(self, instance: Instance, *, event: RunEvent | None = None) -> None:
-        """Begins a pass of a queued, waiting or resumed instance; it takes a slot."""
+    def start(self, instance: Instance, *, event: RunEvent | None = None, by_event: bool = False) -> None:
+        """Begins a pass of a queued, waiting or resumed instance; it takes a slot.
+
+        One that was woken `by_event` is logged as running when it begins a step (case events-long-wait).
+        """
         core, now = self._core, self._core.clock.now()
         fresh = not instance.started
         if fresh:
@@ -111,7 +114,7 @@ class Passes:
             instance.started = True
             instance.mood = _T.WORKFLOW_RUNNING
             instance.log(_T.WORKFLOW_STARTED, _T.WORKFLOW_RUNNING)
-        else:
+        elif not by_event:
             instance.log_mood(_T.WORKFLOW_RUNNING)
         records = [] if fresh and event is not None else core.store.steps(instance.key)
         self._begin(instance, records, event)
@@ -278,7 +281,7 @@ class Passes:
         self._waking = False
         self.wake_due()
 
-    def wake(self, key: int) -> None:
+    def wake(self, key: int, *, by_event: bool = False) -> None:
         """A wait of the instance is over, or an event is there for it."""
         instance = self.load(key)
         if instance is None:
@@ -287,13 +290,13 @@ class Passes:
             self.queue(instance)
         elif instance.run is not None and instance.run.leaves:
             self.drop(instance.run)
-            self.start(instance)
+            self.start(instance, by_event=by_event)
         elif instance.run is not None:
             self._rouse(key)
             if not instance.run.progress():
                 self._core.store.set_wake(key, instance.run.waits.next_at())
         elif instance.status is Status.WAITING:
-            self.start(instance)
+            self.start(instance, by_event=by_event)
         else:
             self._core.store.set_wake(key, None)  # a pass that is about to begin says when to wake it
 

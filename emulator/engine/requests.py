@@ -15,6 +15,7 @@ from emulator.engine.names import is_addressable, is_identifier, is_reserved
 from emulator.limits import Limits
 
 _LOCATIONS: Final = ("wnam", "weur", "enam", "eeur", "apac", "apac-ne", "apac-se", "oc", "sam", "afr", "me")
+_RETENTIONS: Final = ("successRetention", "errorRetention")
 _BAD_RETENTION: Final = (
     "Duration must be a number or a string in format '{{number}} {{unit}}' where unit is second(s), minute(s), etc."
 )
@@ -74,7 +75,8 @@ class Requests:
         if not isinstance(retention, Mapping):
             return None, None
         try:
-            return self._duration(retention, "successRetention"), self._duration(retention, "errorRetention")
+            success, error = (self._duration(retention, name) for name in _RETENTIONS)
+            return success, error
         except InvalidDuration as error:
             raise EngineError(str(error), name="TypeError") from None
 
@@ -110,13 +112,13 @@ class Requests:
         requests = []
         for entry in options:
             given = entry if isinstance(entry, Mapping) else {}
-            requests.append(CreateRequest(self._id(given), self.params(given.get("params"))))
+            requests.append(CreateRequest(self._id(_without_null_id(given)), self.params(given.get("params"))))
         self._check_batch_size(requests)
         return requests
 
     def object_batch(self, options: Mapping[str, object]) -> list[CreateRequest]:
         """The form {count, ...} or {instances: [...]}; `count` wins."""
-        if options.get("count") is not None:
+        if "count" in options:
             entries: list[object] = [self._shared(options)] * self._count(options["count"])
         elif isinstance(instances := options.get("instances"), list):
             if not 1 <= len(instances) <= self._limits.batch_size:
@@ -136,21 +138,31 @@ class Requests:
         return count
 
     def _shared(self, options: Mapping[str, object]) -> dict[str, object]:
-        return {name: options[name] for name in ("params", "retention", "locationHint") if name in options}
+        return {name: options[name] for name in ("params", "retention") if name in options}
 
     def _entry(self, entry: object) -> CreateRequest:
         if not isinstance(entry, Mapping):
             raise _body(f"Invalid input: expected object, received {_js_type(entry)}")
+        entry = _without_null_id(entry)
         if "id" in entry and not self._is_valid_id(entry["id"]):
             raise WorkflowError("(instance.invalid_id) Instance ID is invalid", code="instance.invalid_id")
         if entry.get("locationHint") is not None and entry["locationHint"] not in _LOCATIONS:
             options = "|".join(f'"{location}"' for location in _LOCATIONS)
             raise _body(f"Invalid option: expected one of {options}")
+        success, error = self._batch_retention(entry.get("retention"))
+        return CreateRequest(self._id(entry), self.params(entry.get("params")), success, error)
+
+    def _batch_retention(self, retention: object) -> tuple[int | None, int | None]:
+        """Here it is checked more strictly than in create()."""
         try:
-            success, error = self._retention(entry.get("retention"))
+            success, error = self._retention(retention)
         except EngineError:
             raise _body(_BAD_RETENTION) from None
-        return CreateRequest(self._id(entry), self.params(entry.get("params")), success, error)
+        given = retention if isinstance(retention, Mapping) else {}
+        fractions = [given[name] for name in _RETENTIONS if isinstance(given.get(name), float)]
+        if fractions or any(ms is not None and ms <= 0 for ms in (success, error)):
+            raise _body(_BAD_RETENTION)
+        return success, error
 
     def _is_valid_id(self, instance_id: object) -> bool:
         return is_identifier(instance_id, self._limits.instance_id_length) and not is_reserved(str(instance_id))
@@ -176,6 +188,13 @@ class Requests:
 
 def _body(text: str) -> WorkflowError:
     return WorkflowError(f"(body) {text}", code="body")
+
+
+def _without_null_id(entry: Mapping[str, object]) -> Mapping[str, object]:
+    """In a batch, unlike in create(), an id of null or undefined is none."""
+    if entry.get("id", "") is not None:
+        return entry
+    return {name: value for name, value in entry.items() if name != "id"}
 
 
 def _js_type(value: object) -> str:

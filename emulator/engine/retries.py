@@ -84,12 +84,13 @@ class StepConfigs:
         if function is None:
             _require(self._ms(delay) >= 0)
         limit = retries.get("limit", 0)
+        limit = int(limit) if isinstance(limit, float) and limit.is_integer() else limit
         _require(isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0)
         most = self._limits.retries_max
         _require(most is None or cast(int, limit) <= most)
         _require(retries.get("backoff", "constant") in _BACKOFFS)
         if "timeout" in given:
-            _require(self._ms(given["timeout"]) > 0)
+            _require(self._ms(given["timeout"]) >= 0 and given["timeout"] != 0)  # "0 seconds" is one
             longest = self._limits.step_timeout_max_ms
             _require(longest is None or self._ms(given["timeout"]) <= longest)
         _require(given.get("sensitive", "output") == "output")

@@ -28,6 +28,7 @@ from bindings.errors import (
 )
 from bindings.nesting import inside_object
 from bindings.ports import RollbackOptions, StepCallback, StepResult
+from bindings.texts import javascript_text
 from bindings.values import UNDEFINED_TEXT, Encoded
 from emulator.engine import names
 from emulator.engine.attempts import Attempts
@@ -72,18 +73,19 @@ class Steps:
         rollback: RollbackOptions | None = None,
     ) -> StepResult:
         await self._begin()
-        checked = names.step_name(name, self._core.limits.step_name_length)
+        shown = name if isinstance(name, str) else javascript_text(name, none="undefined")
         if not callable(callback):
-            raise WorkflowFatalError(f'Step "{checked}" requires a callback function')
+            raise WorkflowFatalError(f'Step "{shown}" requires a callback function')
         configs = self._core.configs
-        settings = configs.default if config is None else configs.check(checked, config)
-        undo = self.rollbacks.check(checked, rollback)
+        settings = configs.default if config is None else configs.check(shown, config)
+        undo = self.rollbacks.check(shown, rollback)
         self._calls += 1
         if self._calls > self._most_steps:
             raise WorkflowFatalError(
                 f"The limit of {self._most_steps} steps has been reached. "
                 "This limit can be changed in your worker configuration."
             )
+        checked = names.step_name(name, self._core.limits.step_name_length)
         row, is_new = self._arrive(StepKind.DO, checked, settings.text, settings.sensitive)
         if undo is not None:
             self.rollbacks.register(row, undo, settings)
@@ -241,7 +243,7 @@ class Steps:
             if self._forced_timeout(row):
                 row.due_at = row.started_at
         self._expected.pop(row.seq, None)
-        over = self._overdue(row) or self._forced_timeout(row)
+        over = (not is_new and self._overdue(row)) or self._forced_timeout(row)
         output = None if over or self._comes_after(row, kind) else self._take_buffered(row, kind)
         if output is None:
             output = await self._run.wait(row, row.due_at or 0, self._timed_out, kind)
@@ -342,7 +344,7 @@ def _timestamp_ms(timestamp: object) -> int:
     """The time that sleepUntil was given. Raises the `EngineError` of a bad one."""
     if isinstance(timestamp, datetime):
         return values.datetime_ms(timestamp)
-    if isinstance(timestamp, int | float) and not isinstance(timestamp, bool) and math.isfinite(timestamp):
+    if isinstance(timestamp, int | float) and math.isfinite(timestamp):
         return int(timestamp)
     if isinstance(timestamp, str):
         try:
@@ -351,7 +353,8 @@ def _timestamp_ms(timestamp: object) -> int:
             parsed = None
         if parsed is not None:
             return values.datetime_ms(parsed.replace(tzinfo=parsed.tzinfo or UTC))
-    raise EngineError(f'Invalid duration "{timestamp}"', name="TypeError")
+    text = javascript_text(timestamp, none="undefined")
+    raise EngineError(f'Invalid duration "{text}"', name="TypeError")
 
 
 __all__: Final = ["Steps", "stored_error"]

@@ -6,7 +6,15 @@ import itertools
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
-from bindings.errors import EngineError, HostCrashed, WorkflowFatalError, WorkflowInternalError, error_info
+from bindings.errors import (
+    EngineError,
+    ErrorInfo,
+    HostCrashed,
+    WorkerError,
+    WorkflowFatalError,
+    WorkflowInternalError,
+    error_info,
+)
 from bindings.ports import StreamOutput
 from emulator.limits import GIB, MIB, Limits
 from emulator.storage.records import StepRow
@@ -33,11 +41,26 @@ class OversizedChunk(InvalidStream):
         )
 
 
+#: What the host of user code found wrong with a stream: their texts stand by themselves.
+_UNUSABLE: Final = frozenset({"InvalidStepReadableStreamError", "UnsupportedStreamChunkError"})
+
+
+class Unusable(InvalidStream):
+    """A stream that is locked already, or holds something that is neither bytes nor text."""
+
+    def __init__(self, info: ErrorInfo) -> None:
+        super().__init__(info.message, name=info.name)
+
+
 class StreamFailed(InvalidStream):
     """Reading it failed; `original` is what user code's stream raised."""
 
     def __init__(self, original: str) -> None:
         super().__init__(f"Failed to read from step ReadableStream output. {original}")
+
+
+def _failed(info: ErrorInfo) -> InvalidStream:
+    return Unusable(info) if info.name in _UNUSABLE else StreamFailed(info.message)
 
 
 async def store_stream(
@@ -64,6 +87,9 @@ async def store_stream(
     except (EngineError, HostCrashed):
         store.delete_stream(key, row.seq)
         raise
+    except WorkerError as error:
+        store.delete_stream(key, row.seq)
+        raise _failed(error.info) from error
     except Exception as error:
         store.delete_stream(key, row.seq)
         raise StreamFailed(error_info(error).message) from error

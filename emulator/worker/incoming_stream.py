@@ -10,7 +10,7 @@ from emulator.worker.wire import WireError, error_info
 #: What Workers RPC makes of a stream that fails, whatever the reason (contract case streams-errors).
 _STREAM_FAILED = ErrorInfo("Error", "ReadableStream received over RPC disconnected prematurely.")
 #: Errors of a stream that have a text of their own.
-_STREAM_ERRORS = frozenset({"UnsupportedStreamChunkError"})
+_STREAM_ERRORS = frozenset({"UnsupportedStreamChunkError", "InvalidStepReadableStreamError"})
 
 
 class IncomingStream:

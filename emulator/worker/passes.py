@@ -100,6 +100,8 @@ class Pass:
         self._questions: dict[int, _Question] = {}
         self._streams: dict[int, IncomingStream] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        #: Kept while callbacks go on that run() did not wait for.
+        self._held: Lease | None = None
         self._last_answers: dict[int, tuple[int, Encoded]] = {}
         self._context = contextvars.copy_context()
 
@@ -127,6 +129,8 @@ class Pass:
         finally:
             for task in self._tasks:
                 task.cancel()
+            if self._questions and self._over.done() and not self._over.cancelled() and not self.lost:
+                self._held = lease
 
     async def quiesce(self) -> None:
         """Returns when user code has taken in all that it was told, and what it did then has reached the engine."""
@@ -179,6 +183,7 @@ class Pass:
         error = HostCrashed("the runtime of the Worker ended")
         self.lost = True
         self._fail(error)
+        self._held = None
         for question in self._questions.values():
             if not question.answer.done():
                 question.answer.set_exception(error)
@@ -336,6 +341,8 @@ class Pass:
             self._streams[head["s"]] = IncomingStream()
         if question is not None and not question.answer.done():
             question.answer.set_result((head, body))
+        if not self._questions:
+            self._held = None
 
     # -- streams
     async def _stream(self, number: int) -> AsyncIterator[bytes]:

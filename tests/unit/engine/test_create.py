@@ -234,6 +234,18 @@ async def test_the_list_form_leaves_out_what_exists_and_what_repeats(ready) -> N
                 "second(s), minute(s), etc.",
             ],
         ),
+        *(
+            (
+                {"instances": [{"retention": {"errorRetention": bad}}]},
+                [
+                    "WorkflowError",
+                    "(body) Duration must be a number or a string in format '{{number}} {{unit}}' where unit is "
+                    "second(s), minute(s), etc.",
+                ],
+            )
+            for bad in (0, -1, 1.5, "0 seconds", True)
+        ),
+        ({"count": None, "instances": [{}]}, ["WorkflowError", "(body) count must be a positive integer"]),
         ({"count": 0}, ["WorkflowError", "(body) count must be a positive integer"]),
         ({"count": "2"}, ["WorkflowError", "(body) count must be a positive integer"]),
         ({"count": 1.5}, ["WorkflowError", "(body) count must be a positive integer"]),
@@ -244,6 +256,19 @@ async def test_the_list_form_leaves_out_what_exists_and_what_repeats(ready) -> N
 async def test_a_bad_batch_creates_nothing(ready, caught, batch, error) -> None:
     assert await caught(ready.flow.create_batch(batch)) == error
     assert ready.store.count_instances(_any()) == 0
+
+
+@pytest.mark.parametrize("batch", [[{"id": None}], {"instances": [{"id": None}]}])
+async def test_in_a_batch_an_id_of_null_is_made_up(ready, batch) -> None:
+    await ready.flow.create_batch(batch)
+
+    assert ready.store.count_instances(_any()) == 1
+
+
+async def test_a_location_hint_beside_count_is_not_looked_at(ready) -> None:
+    await ready.flow.create_batch({"count": 2, "locationHint": "moon"})
+
+    assert ready.store.count_instances(_any()) == 2
 
 
 async def test_a_bad_location_hint_names_those_there_are(ready, caught) -> None:

@@ -192,7 +192,7 @@ async def test_a_name_too_long_or_with_control_characters_is_refused(world, caug
 
     assert await world.output() == [
         "WorkflowFatalError",
-        f'Step name "{name}" exceeds max length (256 chars) or invalid characters found',
+        f'Step name "{name or "undefined"}" exceeds max length (256 chars) or invalid characters found',
     ]
     assert world.steps() == {}
 

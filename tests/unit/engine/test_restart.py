@@ -368,8 +368,13 @@ async def test_an_event_taken_by_a_kept_wait_stays_taken(world) -> None:
         {"name": "a", "type": "sleep"},
         {"name": "a", "type": "nonsense"},
         {"name": "a", "count": "1"},
+        {"name": "a", "count": True},
+        {"name": "a", "count": 1.5},
+        {"name": "a-1"},
         {"name": 5},
+        {"name": None},
         {},
+        "a",
     ],
 )
 async def test_an_unknown_step_is_refused_and_nothing_changes(world, caught, origin) -> None:
@@ -382,9 +387,25 @@ async def test_an_unknown_step_is_refused_and_nothing_changes(world, caught, ori
     name, message = await caught(world.flow.restart("one", {"from": origin}))
 
     assert name == "WorkflowError"
-    assert message == f'(instance.cannot_restart) Step "{origin.get("name")}" not found in execution history'
+    wanted = origin.get("name") if isinstance(origin, dict) else None
+    shown = "undefined" if wanted is None else wanted
+    assert message == f'(instance.cannot_restart) Step "{shown}" not found in execution history'
     assert world.status() == "complete"
     assert world.history() == before
+
+
+@pytest.mark.parametrize("origin", [{"name": "a", "count": None, "type": None}, None, False, ""])
+async def test_count_and_type_may_be_null_and_no_origin_means_from_the_top(world, origin) -> None:
+    async def flow(params, step):
+        await step.do("a", noting(world, "a"))
+
+    await world.start(flow)
+    await world.create()
+    await world.idle()
+    await world.flow.restart("one", {"from": origin})
+    await world.idle()
+
+    assert world.journal == ["a", "a"]
 
 
 async def test_from_a_step_while_the_instance_runs(world) -> None:

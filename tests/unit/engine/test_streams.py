@@ -114,6 +114,59 @@ async def test_a_stream_that_fails_ends_the_instance_at_once(world) -> None:
     assert world.store.chunk(world.key(), 1, 0) is None
 
 
+@pytest.mark.parametrize("name", ["InvalidStepReadableStreamError", "UnsupportedStreamChunkError"])
+async def test_what_the_host_found_wrong_with_a_stream_ends_the_instance_at_once_in_its_own_words(
+    world, name
+) -> None:
+    calls = []
+
+    async def flow(params, step):
+        await step.do("s", lambda: calls.append(1) or stream(error=WorkerError(ErrorInfo(name, "not readable")))())
+
+    await world.start(flow)
+    await world.create()
+
+    assert await world.error() == (
+        "WorkflowFatalError",
+        'The execution of the Workflow instance was terminated, as the step "s" returned an invalid ReadableStream '
+        "output. not readable",
+    )
+    assert calls == [1]
+
+
+async def test_the_timeout_of_an_attempt_covers_the_reading_of_its_stream(world, caught) -> None:
+    closed = []
+
+    async def parts():
+        try:
+            yield b"first"
+            await asyncio.Event().wait()
+            yield b"second"
+        finally:
+            closed.append(True)
+
+    async def flow(params, step):
+        config = {"retries": {"limit": 1, "delay": 100}, "timeout": "3 seconds"}
+        outputs = [StreamOutput(parts()), stream(b"whole")()]
+        return (await read(await step.do("s", lambda: outputs.pop(0), config))).decode()
+
+    await world.start(flow)
+    await world.begin()
+    await world.pass_time(2_999)
+    assert closed == []
+    await world.pass_time(1)
+    await world.advance(100)
+
+    assert await world.output() == "whole"
+    assert closed == [True]
+    assert [line for line in world.trace() if "attempt" in line] == [
+        "attempt_started s-1 1",
+        "attempt_errored s-1 1",
+        "attempt_started s-1 2",
+        "attempt_completed s-1 2",
+    ]
+
+
 async def test_any_exception_of_a_python_stream_counts_as_a_failure(world) -> None:
     async def flow(params, step):
         await step.do("s", stream(b"half", error=OSError("disk")))
