@@ -90,7 +90,8 @@ def choose_cases(options: ContractOptions) -> list[Case]:
 def _default_folders(target: str) -> list[Path]:
     """The recorded cases, and for our own engine those that follow the documentation where the two part."""
     suite = default_suite()
-    return [suite / "cases", suite / "documented"] if target in ("python", "javascript") else [suite / "cases"]
+    recorded = [suite / "cases", suite / "corners"]
+    return [*recorded, suite / "documented"] if target in ("python", "javascript") else recorded
 
 
 async def _run(cases: list[Case], options: ContractOptions, console: Console) -> Report:

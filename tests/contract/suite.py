@@ -12,7 +12,7 @@ from emulator.testing.contract_cases import Case, default_suite, load_cases
 @cache
 def all_cases() -> tuple[Case, ...]:
     suite = default_suite()
-    return tuple(load_cases([suite / "cases", suite / "documented"]))
+    return tuple(load_cases([suite / folder for folder in ("cases", "corners", "documented")]))
 
 
 @cache
