@@ -7,7 +7,7 @@ that the limit is off. Figures are those of Cloudflare's limits page and changel
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, TypeAlias
 
 Profile: TypeAlias = Literal["paid", "free", "off"]
@@ -94,7 +94,10 @@ class InvalidLimit(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits in force. The fields are the rows of `TABLE`, which says what each one is."""
+    """The limits in force. The fields are the rows of `TABLE`, which says what each one is.
+
+    `of_workflows` are overrides that hold for one Workflow alone, by its name.
+    """
 
     steps: int = 10_000
     step_result_bytes: int | None = MIB
@@ -127,6 +130,7 @@ class Limits:
     retention_max_ms: int | None = 30 * DAY_MS
     schedules_max: int | None = 100
     cron_length: int | None = 256
+    of_workflows: Mapping[str, Mapping[str, object]] = field(default_factory=dict, hash=False)
 
     @staticmethod
     def profile(name: Profile) -> Limits:
@@ -134,17 +138,40 @@ class Limits:
         return Limits().with_overrides({row.name: getattr(row, name) for row in TABLE})
 
     def with_overrides(self, overrides: Mapping[str, object]) -> Limits:
-        """These limits with some changed. Raises `InvalidLimit` for an unknown name or an impossible value."""
-        checked: dict[str, Any] = {name: _checked(name, value, self) for name, value in overrides.items()}
-        return replace(self, **checked)
+        """These limits with some changed; "checkout.steps" is that of the Workflow "checkout" alone.
+
+        Raises `InvalidLimit` for an unknown name or an impossible value.
+        """
+        own = {name: dict(values) for name, values in self.of_workflows.items()}
+        checked: dict[str, Any] = {}
+        for name, value in overrides.items():
+            workflow, dot, limit = name.rpartition(".")
+            if dot:
+                own.setdefault(workflow, {})[limit] = _checked_own(workflow, limit, value)
+            else:
+                checked[name] = _checked(name, value)
+        return replace(self, **checked, of_workflows=own)
+
+    def of_workflow(self, name: str) -> Limits:
+        """The limits that hold for a Workflow."""
+        own = self.of_workflows.get(name)
+        return self if own is None else self.with_overrides(own)
 
 
 _ROWS: Final = {row.name: row for row in TABLE}
 _REQUIRED: Final = frozenset(f.name for f in fields(Limits) if "None" not in str(f.type))
+#: These are of the account, not of a Workflow.
+_OF_ALL: Final = frozenset({"queue_max", "schedules_max", "cron_length", "workflow_name_length"})
 _BACKOFFS: Final = ("constant", "linear", "exponential")
 
 
-def _checked(name: str, value: object, limits: Limits) -> object:
+def _checked_own(workflow: str, name: str, value: object) -> object:
+    if name in _OF_ALL:
+        raise InvalidLimit(f'Limit "{name}" is one of all Workflows together; it cannot be that of "{workflow}".')
+    return _checked(name, value)
+
+
+def _checked(name: str, value: object) -> object:
     row = _ROWS.get(name)
     if row is None:
         raise InvalidLimit(f'There is no limit "{name}". The limits are: {", ".join(_ROWS)}.')

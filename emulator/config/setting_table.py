@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
 from emulator.config.checks import whole_number
@@ -180,7 +180,7 @@ def _number(value: object, expected: str, *, most: int = 2**53) -> int:
 def _values(value: object) -> Mapping[str, object]:
     """`name=value,name=value`, a list of such texts, or a table."""
     if isinstance(value, Mapping):
-        return {str(name).replace("-", "_"): _limit(item) for name, item in value.items()}
+        return dict(_flattened(value))
     texts = (
         value.split(",") if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else [None]
     )
@@ -189,8 +189,23 @@ def _values(value: object) -> Mapping[str, object]:
         name, equals, item = text.partition("=") if isinstance(text, str) else ("", "", "")
         if not equals or not name.strip():
             raise InvalidSetting("NAME=VALUE, more of them separated by commas")
-        pairs[name.strip().replace("-", "_")] = _limit(item.strip())
+        pairs[_name(name.strip())] = _limit(item.strip())
     return pairs
+
+
+def _flattened(values: Mapping[object, object]) -> Iterator[tuple[str, object]]:
+    """A table within the table is of the Workflow of its name."""
+    for name, item in values.items():
+        if isinstance(item, Mapping):
+            yield from ((f"{name}.{_name(str(key))}", _limit(value)) for key, value in item.items())
+        else:
+            yield _name(str(name)), _limit(item)
+
+
+def _name(given: str) -> str:
+    """With underscores, but for the name of a Workflow before the dot."""
+    workflow, dot, name = given.rpartition(".")
+    return f"{workflow}{dot}{name.replace('-', '_')}"
 
 
 def _limit(value: object) -> object:

@@ -188,3 +188,12 @@ def _check_limits(settings: Settings, problems: Problems) -> None:
             Limits.profile(settings.limits_profile).with_overrides(settings.limits)
         except InvalidLimit as error:
             problems.error(str(error))
+
+
+def check_limits_of(workflows: tuple[str, ...], settings: Settings, problems: Problems) -> None:
+    """Limits of one Workflow name one that there is. Raises `ConfigError`."""
+    named = {name.rpartition(".")[0] for name in settings.limits if "." in name}
+    for name in sorted(named - set(workflows)):
+        there = ", ".join(workflows) or "none"
+        problems.error(f'"limits" has a table for "{name}", which is no Workflow of this project ({there}).')
+    problems.raise_errors(SETTINGS_HEADING)

@@ -59,6 +59,7 @@ class Attempts:
         self._run = run
         self._core = run.core
         self._instance = run.instance
+        self._limits = run.instance.workflow.limits
         self._room: Room | None = None
 
     def begin_first(self, row: StepRow) -> None:
@@ -133,6 +134,9 @@ class Attempts:
         result = callback(context)
         if isinstance(result, str | StreamOutput):
             return result
+        if isinstance(result, asyncio.Future):
+            self._core.commits.others_go_on()
+            return await self._core.callbacks.answered(settings.timeout_ms, result)
         return await self._core.callbacks.within(settings.timeout_ms, result)
 
     async def _succeeded(
@@ -166,7 +170,7 @@ class Attempts:
         """Reads it in what is left of the attempt's time. Raises `WorkflowTimeoutError` when that is over."""
         core, run = self._core, self._run
         run.streaming.add(row.seq)
-        storing = store_stream(core.store, self._instance.key, row, stream, core.limits, run.check_attached)
+        storing = store_stream(core.store, self._instance.key, row, stream, self._limits, run.check_attached)
         reading = asyncio.get_running_loop().create_task(storing)
         left_ms = max(timeout_ms - (core.clock.now() - began_at), 0)
         deadline = core.callbacks.deadlines.after(left_ms, lambda: _cancel(reading))
@@ -186,7 +190,7 @@ class Attempts:
     def _full(self, result: Encoded) -> ErrorInfo | None:
         """The error of an instance that would store more than it may."""
         if self._room is None:
-            self._room = Room(self._core.limits, self._core.store.stored_bytes(self._instance.key))
+            self._room = Room(self._limits, self._core.store.stored_bytes(self._instance.key))
         try:
             self._room.take(result.size())
         except WorkflowFatalError as error:
@@ -194,7 +198,7 @@ class Attempts:
         return None
 
     def _too_large(self, row: StepRow, result: Encoded) -> WorkflowInternalError | None:
-        most = self._core.limits.step_result_bytes
+        most = self._limits.step_result_bytes
         if most is None or len(result) * 4 <= most or result.size() <= most:
             return None
         # Cloudflare's text says 1MiB whatever the engine enforces (case outputs-too-large).
@@ -305,7 +309,7 @@ class Attempts:
         if self._run.executing == 0:
             self._instance.log_mood(_T.WORKFLOW_WAITING)
         context = StepContext(row.name, row.count, row.attempts, settings.shown)
-        delay_ms = await delay_before_retry(self._core, settings, context, error)
+        delay_ms = await delay_before_retry(self._core, self._limits, settings, context, error)
         self._run.check_attached()
         return delay_ms
 

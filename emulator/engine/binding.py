@@ -35,7 +35,7 @@ class Binding:
         self._creation = creation
         self._commands = commands
         self._trigger = trigger
-        self._requests = Requests(core.limits, core.compat)
+        self._requests = Requests(workflow.limits, core.compat)
 
     @property
     def workflow_name(self) -> str:
@@ -140,7 +140,7 @@ class Binding:
         if event is None:
             raise EngineError("Cannot destructure property 'type' of 'null'.", name="TypeError")
         given: Mapping[str, object] = event if isinstance(event, Mapping) else {}
-        kind = names.event_type(given.get("type"), self._core.limits)
+        kind = names.event_type(given.get("type"), self._workflow.limits)
         payload = given.get("payload", UNDEFINED_TEXT)
         self._requests.params(payload, "payload of the event")
         assert isinstance(payload, Encoded)

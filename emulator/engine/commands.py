@@ -173,8 +173,8 @@ class Commands:
         instance = self.instance(key)
         check(instance.status, Command.RESTART)
         from_seq = 0 if origin is None else self._step_to_restart_from(key, origin)
-        self._core.rate.check(instance.workflow.key)
-        self._core.rate.made(instance.workflow.key)
+        self._core.rate.check(instance.workflow)
+        self._core.rate.made(instance.workflow)
         run = instance.run
         self._leave_queue(instance)
         self._drop_run(instance)

@@ -12,7 +12,6 @@ from emulator.engine.durability import Commits
 from emulator.engine.history import Changes
 from emulator.engine.introspection import Introspection
 from emulator.engine.rates import CreationRate
-from emulator.engine.retries import StepConfigs
 from emulator.engine.settling import Settling
 from emulator.engine.timers import Deadlines
 from emulator.limits import Limits
@@ -30,7 +29,6 @@ class Core:
     commits: Commits
     changes: Changes
     callbacks: Callbacks
-    configs: StepConfigs
     rate: CreationRate
     introspection: Introspection = field(default_factory=Introspection)
     slots: Slots = field(default_factory=Slots)
@@ -51,7 +49,6 @@ class Core:
             commits=Commits(store, lambda: slots.total, changes.publish, clock.slice),
             changes=changes,
             callbacks=Callbacks(Deadlines(clock)),
-            configs=StepConfigs(limits, compat),
-            rate=CreationRate(limits, clock),
+            rate=CreationRate(clock),
             slots=slots,
         )

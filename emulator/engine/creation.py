@@ -32,7 +32,7 @@ class Creation:
         made = self._insert(workflow, request, trigger, schedule)
         if made is None:
             raise _already_exists(request.id)
-        self._core.rate.made(workflow.key)
+        self._core.rate.made(workflow)
         instance, event = made
         self._passes.enqueue_or_start(instance, event)
         await self._core.commits.durable()
@@ -48,7 +48,7 @@ class Creation:
         made = self._insert(workflow, request, trigger, None)
         if made is None:
             raise _already_exists(request.id)
-        self._core.rate.made(workflow.key)
+        self._core.rate.made(workflow)
         instance, _ = made
         copy_steps(store, instance.key, rows, carried.source, self._core.clock.now())
         self._passes.enqueue_or_start(instance)  # without its event: then its records are read
@@ -73,7 +73,7 @@ class Creation:
                 errors.append(BatchError(index, request.id, *ALREADY_EXISTS))
             else:
                 made.append(one)
-        self._core.rate.made(workflow.key, len(made))
+        self._core.rate.made(workflow, len(made))
         for instance, event in made:
             self._passes.enqueue_or_start(instance, event)
         await self._core.commits.durable()
@@ -113,7 +113,7 @@ class Creation:
                 f"the maximum is {limits.queue_max}",
                 code="instance.queue_full",
             )
-        self._core.rate.check(workflow.key, count)
+        self._core.rate.check(workflow, count)
 
 
 def _already_exists(instance_id: str) -> WorkflowError:

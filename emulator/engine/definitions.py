@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from bindings.ports import Runner
+from emulator.engine.compat import Compat
+from emulator.engine.retries import StepConfigs
+from emulator.limits import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,20 @@ class WorkflowDefinition:
     error_retention_ms: int | None = None
     #: By compatibility date: a NonRetryableError keeps its name and message (from 2026-05-14 on).
     preserve_non_retryable: bool = True
+
+    def overridden(self, own: Mapping[str, object]) -> WorkflowDefinition:
+        """With what our own settings say of this Workflow in place of what its config says."""
+        found: dict[str, Any] = {fields: own[name] for name, fields in _FIELDS_OF_LIMITS.items() if name in own}
+        return replace(self, **found)
+
+
+#: Limits that Cloudflare's config has as well, for a Workflow.
+_FIELDS_OF_LIMITS = {
+    "steps": "steps_limit",
+    "concurrency": "concurrency_limit",
+    "retention_success_ms": "success_retention_ms",
+    "retention_error_ms": "error_retention_ms",
+}
 
 
 class Version(NamedTuple):
@@ -42,6 +60,9 @@ class WorkflowState:
     version_id: str
     runner: Runner | None
     blocked_because: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    #: Step configs under these limits.
+    configs: StepConfigs = field(default_factory=lambda: StepConfigs(Limits(), Compat()))
 
     @property
     def name(self) -> str:

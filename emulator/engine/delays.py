@@ -6,6 +6,7 @@ from bindings.errors import NON_RETRYABLE, ErrorInfo, NonRetryableDelayError, Wo
 from bindings.ports import DelayInput, StepContext
 from emulator.engine.core import Core
 from emulator.engine.retries import StepConfig, dynamic_delay
+from emulator.limits import Limits
 
 
 def is_non_retryable(error: ErrorInfo) -> bool:
@@ -21,7 +22,9 @@ def unprefixed(error: ErrorInfo) -> ErrorInfo:
     return ErrorInfo(NON_RETRYABLE, message, error.stack, error.cause)
 
 
-async def delay_before_retry(core: Core, config: StepConfig, context: StepContext, error: ErrorInfo) -> int:
+async def delay_before_retry(
+    core: Core, limits: Limits, config: StepConfig, context: StepContext, error: ErrorInfo
+) -> int:
     """Milliseconds until the attempt after `context.attempt`.
 
     Asks the delay function where there is one. Raises `NonRetryableDelayError` when it throws, is too slow, or
@@ -30,7 +33,7 @@ async def delay_before_retry(core: Core, config: StepConfig, context: StepContex
     if config.delay_function is None:
         return config.delay_after(context.attempt)
     public_name = f"{context.name}-{context.count}"
-    limit_ms = core.limits.delay_function_ms
+    limit_ms = limits.delay_function_ms
     try:
         answer = await core.callbacks.within(limit_ms, _ask(config, DelayInput(context, error)))
     except WorkflowTimeoutError:

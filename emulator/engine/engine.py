@@ -23,6 +23,7 @@ from emulator.engine.introspection import Introspection
 from emulator.engine.passes import Passes
 from emulator.engine.replay import Finding, Replays
 from emulator.engine.replay_check import ReplayCheck, check_replay
+from emulator.engine.retries import StepConfigs
 from emulator.engine.schedules import Schedules
 from emulator.limits import Limits
 from emulator.storage.records import Trigger, VersionRow
@@ -77,6 +78,7 @@ class Engine:
         """
         if not self._workflows:
             self.store.undefine_workflows()  # those of the last process; each comes back with its code
+        definition = definition.overridden(self.limits.of_workflows.get(definition.name, {}))
         now = self.clock.now()
         key = self.store.put_workflow(
             str(uuid.uuid4()), definition.name, definition.class_name, definition.script_name, now
@@ -86,7 +88,9 @@ class Engine:
         self.store.define_workflow(key, defined=runner is not None)
         state = self._workflows.get(definition.name)
         if state is None:
-            state = WorkflowState(key, definition, version_key, version_id, runner)
+            limits = self.limits.of_workflow(definition.name)
+            configs = StepConfigs(limits, self.compat)
+            state = WorkflowState(key, definition, version_key, version_id, runner, limits=limits, configs=configs)
             self._workflows[definition.name] = self._by_key[key] = state
             if self._started:
                 self._passes.adopt(state)

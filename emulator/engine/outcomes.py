@@ -50,7 +50,7 @@ class Outcomes:
             run.release()
             self._ended(instance)
             return
-        most = self._core.limits.output_bytes
+        most = instance.workflow.limits.output_bytes
         if most is not None and len(output) * 4 > most and output.size() > most:
             # Cloudflare says of an output that is too large that it cannot be stored (case run-returns-too-large).
             await self.unstorable(

@@ -135,7 +135,7 @@ class Passes:
         self.add(instance)
         run = Run(self._core, instance, event or self._event(instance), self)
         instance.run = run
-        run.start(Steps(run, records, Rollbacks(self._core)))
+        run.start(Steps(run, records, Rollbacks(instance.workflow.configs)))
 
     def _event(self, instance: Instance) -> RunEvent:
         row, values = self._core.store.instance(instance.key), self._core.store.values(instance.key)
@@ -152,7 +152,7 @@ class Passes:
         records = self._core.store.steps(instance.key)
         self.add(instance)
         run = Run(self._core, instance, self._event(instance), self)
-        rollbacks = Rollbacks(self._core, collecting=True)
+        rollbacks = Rollbacks(instance.workflow.configs, collecting=True)
         instance.run = run
         await run.follow(Steps(run, records, rollbacks))
         found = {one.row.seq for one in rollbacks.newest_first()}
@@ -161,7 +161,9 @@ class Passes:
     def recorded(self, instance: Instance) -> tuple[Run, Steps]:
         """A pass beside the real ones, on stored results alone: it ends at the first step without one."""
         run = Run(self._core, instance, self._event(instance), self)
-        return run, Steps(run, self._core.store.steps(instance.key), Rollbacks(self._core, collecting=True))
+        return run, Steps(
+            run, self._core.store.steps(instance.key), Rollbacks(instance.workflow.configs, collecting=True)
+        )
 
     async def follow_again(self, instance: Instance, runner: Runner) -> Encoded:
         """Runs the code of a finished instance on its records, for a check; gives what it returns.

@@ -6,32 +6,31 @@ from collections import deque
 
 from bindings.errors import WorkflowError
 from emulator.clock import Clock
-from emulator.limits import Limits
+from emulator.engine.definitions import WorkflowState
 
 
 class CreationRate:
     """Remembers the creations of the last second, while there is a limit on them."""
 
-    def __init__(self, limits: Limits, clock: Clock) -> None:
-        self._most = limits.creation_rate
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._recent: dict[int, deque[int]] = {}
 
-    def check(self, workflow: int, count: int = 1) -> None:
+    def check(self, workflow: WorkflowState, count: int = 1) -> None:
         """Raises `WorkflowError` (instance.rate_limited) when so many more are too many."""
-        if self._most is None:
+        most = workflow.limits.creation_rate
+        if most is None:
             return
         now = self._clock.now()
-        recent = self._recent.setdefault(workflow, deque())
+        recent = self._recent.setdefault(workflow.key, deque())
         while recent and recent[0] <= now - 1_000:
             recent.popleft()
-        if len(recent) + count > self._most:
+        if len(recent) + count > most:
             raise WorkflowError(
-                f"(instance.rate_limited) More than {self._most} instances of this Workflow were created within a "
-                "second",
+                f"(instance.rate_limited) More than {most} instances of this Workflow were created within a second",
                 code="instance.rate_limited",
             )
 
-    def made(self, workflow: int, count: int = 1) -> None:
-        if self._most is not None:
-            self._recent.setdefault(workflow, deque()).extend([self._clock.now()] * count)
+    def made(self, workflow: WorkflowState, count: int = 1) -> None:
+        if workflow.limits.creation_rate is not None:
+            self._recent.setdefault(workflow.key, deque()).extend([self._clock.now()] * count)

@@ -27,7 +27,7 @@ class Retention:
         setting enforce_retention). A terminated instance counts as a success unless the compat switch says
         otherwise (area retention).
         """
-        core, definition, limits = self._core, instance.workflow.definition, self._core.limits
+        core, definition, limits = self._core, instance.workflow.definition, instance.workflow.limits
         as_error = status is Status.ERRORED or (
             status is Status.TERMINATED and core.compat.terminated_keeps_error_retention
         )

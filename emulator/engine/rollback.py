@@ -25,7 +25,7 @@ from emulator.clock import resolve
 from emulator.engine.core import Core
 from emulator.engine.delays import delay_before_retry, is_non_retryable
 from emulator.engine.instance import Instance
-from emulator.engine.retries import StepConfig
+from emulator.engine.retries import StepConfig, StepConfigs
 from emulator.engine.streams import stored_stream
 from emulator.storage.records import EventType, StepRow, StepState
 
@@ -60,8 +60,8 @@ class RollbackOutcome:
 class Rollbacks:
     """The handlers of one pass. `collecting`: the pass only looks for them and runs nothing."""
 
-    def __init__(self, core: Core, *, collecting: bool = False) -> None:
-        self._configs = core.configs
+    def __init__(self, configs: StepConfigs, *, collecting: bool = False) -> None:
+        self._configs = configs
         self.collecting = collecting
         self._registered: dict[int, Registered] = {}
 
@@ -188,7 +188,9 @@ class RollingBack:
         else:
             try:
                 context = StepContext(one.row.name, one.row.count, attempt, config.shown)
-                delay_ms = await delay_before_retry(self._core, config, context, error)
+                delay_ms = await delay_before_retry(
+                    self._core, self._instance.workflow.limits, config, context, error
+                )
                 detail["retryDelayMs"] = delay_ms
             except NonRetryableDelayError as bad:
                 final = bad.info

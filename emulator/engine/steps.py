@@ -49,6 +49,7 @@ class Steps:
     def __init__(self, run: Run, records: list[StepRow], rollbacks: Rollbacks) -> None:
         self._run = run
         self._core = run.core
+        self._limits = run.instance.workflow.limits
         self._records = {(row.kind, row.name, row.count): row for row in records}
         self._next_seq = records[-1].seq + 1 if records else 1
         self._inside = _by_parent(records)
@@ -59,7 +60,7 @@ class Steps:
         self._calls = 0
         self.rollbacks = rollbacks
         self._attempts = Attempts(run)
-        self._most_steps = run.instance.workflow.definition.steps_limit or run.core.limits.steps
+        self._most_steps = run.instance.workflow.definition.steps_limit or self._limits.steps
 
     def has_record(self, identity: tuple[StepKind, str, int]) -> bool:
         return identity in self._records
@@ -76,7 +77,7 @@ class Steps:
         shown = name if isinstance(name, str) else javascript_text(name, none="undefined")
         if not callable(callback):
             raise WorkflowFatalError(f'Step "{shown}" requires a callback function')
-        configs = self._core.configs
+        configs = self._run.instance.workflow.configs
         settings = configs.default if config is None else configs.check(shown, config)
         undo = self.rollbacks.check(shown, rollback)
         self._calls += 1
@@ -85,7 +86,7 @@ class Steps:
                 f"The limit of {self._most_steps} steps has been reached. "
                 "This limit can be changed in your worker configuration."
             )
-        checked = names.step_name(name, self._core.limits.step_name_length)
+        checked = names.step_name(name, self._limits.step_name_length)
         row, is_new = self._arrive(StepKind.DO, checked, settings.text, settings.sensitive)
         if undo is not None:
             self.rollbacks.register(row, undo, settings)
@@ -175,7 +176,7 @@ class Steps:
     # -- sleep
     async def sleep(self, name: object, duration: object) -> None:
         await self._begin()
-        checked = names.step_name(name, self._core.limits.step_name_length)
+        checked = names.step_name(name, self._limits.step_name_length)
         try:
             ms = duration_ms(duration, lenient=self._core.compat.lenient_durations)
         except InvalidDuration as error:
@@ -184,7 +185,7 @@ class Steps:
 
     async def sleep_until(self, name: object, timestamp: object) -> None:
         await self._begin()
-        checked = names.step_name(name, self._core.limits.step_name_length)
+        checked = names.step_name(name, self._limits.step_name_length)
         await self._sleep(checked, _timestamp_ms(timestamp) - self._core.clock.now(), until=True)
 
     async def _sleep(self, name: str, ms: int, *, until: bool = False) -> None:
@@ -192,7 +193,7 @@ class Steps:
         if known is None:  # what is stored counts, not what a replay computes (row W15 of the seeds)
             if ms < 0:
                 raise EngineError("You can't sleep until a time in the past, time-traveler")
-            longest = self._core.limits.sleep_ms
+            longest = self._limits.sleep_ms
             if longest is not None and ms > longest:
                 raise WorkflowFatalError(
                     f'Sleep "{name}" of {ms} ms is longer than the maximum of {longest} ms (365 days)'
@@ -226,9 +227,9 @@ class Steps:
     # -- waitForEvent
     async def wait_for_event(self, name: object, options: object) -> Encoded:
         await self._begin()
-        checked = names.step_name(name, self._core.limits.step_name_length)
+        checked = names.step_name(name, self._limits.step_name_length)
         given: Mapping[str, object] = options if isinstance(options, Mapping) else {}
-        kind = names.event_type(given.get("type"), self._core.limits)
+        kind = names.event_type(given.get("type"), self._limits)
         timeout_ms = self._wait_timeout(checked, given)
         config = json.dumps({"type": kind, "timeoutMs": timeout_ms}, separators=(",", ":"))
         row, is_new = self._arrive(StepKind.WAIT_FOR_EVENT, checked, config)
@@ -250,7 +251,7 @@ class Steps:
         return output if output is not None else UNDEFINED_TEXT
 
     def _wait_timeout(self, name: str, given: Mapping[str, object]) -> int:
-        limits = self._core.limits
+        limits = self._limits
         if "timeout" not in given:
             return limits.wait_timeout_default_ms
         try:

@@ -31,7 +31,7 @@ OF_LOPATA = [
 
 
 def test_every_field_has_a_row_in_the_same_order() -> None:
-    assert [row.name for row in TABLE] == [field.name for field in fields(Limits)]
+    assert [row.name for row in TABLE] == [field.name for field in fields(Limits) if field.name != "of_workflows"]
 
 
 @pytest.mark.parametrize("name", OF_LOPATA)
@@ -125,6 +125,34 @@ def test_null_switches_a_limit_off_where_it_can_be_off(row) -> None:
 def test_an_unknown_backoff_names_those_there_are(value) -> None:
     with pytest.raises(InvalidLimit, match="constant, linear, exponential"):
         Limits().with_overrides({"retry_backoff": value})
+
+
+@pytest.mark.parametrize("name", OF_LOPATA)
+def test_l2_each_limit_of_lopata_can_be_that_of_one_workflow(name) -> None:
+    value = "linear" if name == "retry_backoff" else 7
+    limits = Limits().with_overrides({f"checkout.{name}": value})
+
+    assert getattr(limits.of_workflow("checkout"), name) == value
+    assert getattr(limits.of_workflow("other"), name) == getattr(Limits(), name)
+    assert getattr(limits, name) == getattr(Limits(), name)
+
+
+def test_what_holds_for_all_holds_for_a_workflow_with_limits_of_its_own() -> None:
+    limits = Limits().with_overrides({"steps": 3, "checkout.sleep_ms": 5}).with_overrides({"checkout.steps": 4})
+
+    assert (limits.steps, limits.sleep_ms) == (3, Limits().sleep_ms)
+    assert (limits.of_workflow("checkout").steps, limits.of_workflow("checkout").sleep_ms) == (4, 5)
+
+
+@pytest.mark.parametrize("name", ["queue_max", "schedules_max", "cron_length", "workflow_name_length"])
+def test_what_counts_over_all_workflows_is_no_limit_of_one(name) -> None:
+    with pytest.raises(InvalidLimit, match=f'"{name}" is one of all Workflows together.*"checkout"'):
+        Limits().with_overrides({f"checkout.{name}": 5})
+
+
+def test_a_limit_of_one_workflow_is_checked_like_others() -> None:
+    with pytest.raises(InvalidLimit, match="There is no limit"):
+        Limits().with_overrides({"checkout.step": 5})
 
 
 def test_an_unknown_limit_names_those_there_are() -> None:

@@ -15,6 +15,8 @@ from emulator.config.setting_table import TABLE
 
 Open = Callable[..., Settings]
 
+FLOW = {"binding": "FLOW", "name": "my-flow", "class_name": "Flow"}
+
 
 @pytest.fixture
 def settings(write_project: Callable[..., Path]) -> Open:
@@ -204,6 +206,23 @@ class TestValues:
         text = '[limits]\nsteps = 7\nretry_backoff = "linear"'
 
         assert settings(files={"stepwell.toml": text}).limits == {"steps": 7, "retry_backoff": "linear"}
+
+    @pytest.mark.parametrize(
+        ("given", "text"),
+        [("my-flow.payload-bytes=off", None), (None, '[limits.my-flow]\npayload-bytes = "off"')],
+    )
+    def test_limits_of_one_workflow_stand_behind_its_name(
+        self, settings: Open, given: str | None, text: str | None
+    ) -> None:
+        flags = {"limits": given} if given is not None else {}
+        files = {"stepwell.toml": text} if text is not None else {}
+
+        assert settings(flags, files=files, workflows=[FLOW]).limits == {"my-flow.payload_bytes": None}
+
+    def test_limits_of_a_workflow_that_is_not_there_are_refused(self, refusal: Callable[..., str]) -> None:
+        text = refusal({"limits": "my-flwo.steps=5"}, workflows=[FLOW])
+
+        assert '"limits" has a table for "my-flwo", which is no Workflow of this project (my-flow).' in text
 
     def test_port_zero_takes_a_free_one(self, settings: Open) -> None:
         assert settings({"port": "0"}).port == 0

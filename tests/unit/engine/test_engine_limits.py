@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from bindings.ports import StreamOutput
-from bindings.values import Encoded
+from bindings.values import Encoded, encode
 from emulator.limits import Limits
 
 pytestmark = pytest.mark.anyio
@@ -306,3 +306,54 @@ async def test_a_timeout_beyond_every_calendar_is_fine(world) -> None:
 
 def test_the_defaults_of_the_engine_are_those_of_the_paid_profile() -> None:
     assert Limits() == Limits.profile("paid")
+
+
+async def test_l2_a_workflow_has_limits_of_its_own(world, caught) -> None:
+    async def flow(params, step):
+        results = [await caught(step.do("big", lambda: "x" * 200, {"retries": {"limit": 0, "delay": 1}}))]
+        results.append(await caught(step.sleep("long", 5_001)))
+        results.append(await step.do("ctx", lambda ctx: ctx.to_json()["config"]["retries"]["limit"]))
+        results.append(await caught(step.do("third", 1)))
+        return [result[0] if isinstance(result, list) else result for result in results]
+
+    own = {"flow.step_result_bytes": 100, "flow.sleep_ms": 5_000, "flow.retry_limit": 2, "flow.steps": 2}
+    world.configure(limits=own)
+    await world.start(flow)
+    await world.create()
+
+    assert await world.output() == ["WorkflowInternalError", "WorkflowFatalError", 2, "WorkflowFatalError"]
+
+
+async def test_l2_requests_to_a_workflow_go_by_its_own_limits(world, caught) -> None:
+    async def flow(params, step):
+        return 1
+
+    own = {
+        "flow.payload_bytes": 10,
+        "flow.batch_size": 1,
+        "flow.instance_id_length": 3,
+        "flow.event_type_length": 4,
+    }
+    world.configure(limits=own)
+    world.define(flow, "other")
+    await world.start(flow)
+    big = {"id": "one", "params": encode("x" * 20)}
+
+    assert (await caught(world.flow.create(big)))[0] == "WorkflowError"
+    assert (await caught(world.flow.create({"id": "four"})))[1] == "Workflow instance has invalid id"
+    assert (await caught(world.flow.create_batch([{}, {}])))[0] == "Error"
+    assert await world.engine.workflow("other").create(big) == "one"
+    await world.create()
+    assert (await caught(world.flow.send_event("one", {"type": "fives"})))[0] == "WorkflowError"
+
+
+async def test_l2_a_workflow_of_its_own_concurrency_queues(world) -> None:
+    async def flow(params, step):
+        await step.do("held", lambda: asyncio.Event().wait())
+
+    world.configure(limits={"flow.concurrency": 1})
+    await world.start(flow)
+    await world.begin("one")
+    await world.begin("two")
+
+    assert (world.status("one"), world.status("two")) == ("running", "queued")
