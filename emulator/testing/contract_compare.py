@@ -144,7 +144,13 @@ def without_moods(trace: Value) -> Value:
 
 
 def in_any_order(value: Value) -> Value:
-    return sorted(value, key=lambda item: json.dumps(item, sort_keys=True)) if isinstance(value, list) else value
+    return sorted(value, key=_place) if isinstance(value, list) else value
+
+
+def _place(item: Value) -> str:
+    """What one item is sorted by: a field that is null may be absent in the other list."""
+    fields = {key: held for key, held in item.items() if held is not None} if isinstance(item, dict) else item
+    return json.dumps(fields, sort_keys=True)
 
 
 def is_run_note(note: Value) -> bool:

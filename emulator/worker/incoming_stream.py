@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bindings.errors import ErrorInfo, WorkerError
-from emulator.worker.wire import WireError, error_info
+from emulator.worker.wire import WireError
 
 #: What Workers RPC makes of a stream that fails, whatever the reason (contract case streams-errors).
 _STREAM_FAILED = ErrorInfo("Error", "ReadableStream received over RPC disconnected prematurely.")
@@ -42,7 +42,7 @@ class IncomingStream:
             self._settle(None)
         else:
             known = error["name"] in _STREAM_ERRORS
-            self.failed(WorkerError(error_info(error) if known else _STREAM_FAILED))
+            self.failed(WorkerError(ErrorInfo.from_json(error) if known else _STREAM_FAILED))
 
     def failed(self, error: BaseException) -> None:
         self.over = True

@@ -137,6 +137,13 @@ def test_a_timing_sensitive_trace_is_compared_in_any_order_and_without_moods() -
     assert compare(case, {"trace": [QUEUED, STARTED, RUNNING]}, {"trace": [STARTED, QUEUED]}, Rules()) == []
 
 
+def test_in_any_order_a_null_field_stands_where_an_absent_one_does() -> None:
+    want = {"trace": [{"type": "step_completed"}, {"params": 1, "type": "workflow_started"}]}
+    got = {"trace": [{"type": "step_completed", "output": None}, {"params": 1, "type": "workflow_started"}]}
+
+    assert compare(a_case(timing_sensitive=True), want, got, Rules(lenient_null=True)) == []
+
+
 def test_an_unordered_part_is_compared_in_any_order() -> None:
     want, got = {"journal": [1, 2]}, {"journal": [2, 1]}
 
