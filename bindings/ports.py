@@ -6,6 +6,7 @@ A host (CPython, workerd) runs user code; the engine makes it durable. They meet
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
@@ -66,8 +67,11 @@ class StreamOutput:
 
 StepResult: TypeAlias = "Encoded | StreamOutput"
 
-#: The callback of a step: called once per attempt. Returns the result, or a coroutine for it.
-StepCallback: TypeAlias = Callable[[StepContext], "StepResult | Coroutine[Any, Any, StepResult]"]
+#: The callback of a step: called once per attempt. Returns the result, a coroutine for it, or a future when the user's
+#: code runs elsewhere.
+StepCallback: TypeAlias = Callable[
+    [StepContext], "StepResult | Coroutine[Any, Any, StepResult] | asyncio.Future[StepResult]"
+]
 
 
 class DelayInput(NamedTuple):

@@ -70,6 +70,16 @@ class Callbacks:
         late: T = await self._suspend(driver, awaited, timeout_ms)
         return late
 
+    async def answered(self, timeout_ms: int, answer: asyncio.Future[T]) -> T:
+        """The same for a callback that runs in another process: there is nothing of it here that needs a task."""
+        deadline = self.deadlines.after(timeout_ms, lambda: _give_up(answer))
+        try:
+            return await answer
+        except _TimeIsUp:
+            raise WorkflowTimeoutError(timeout_ms) from None
+        finally:
+            deadline.cancel()
+
     def _take(self) -> _Driver:
         spare = self._spare
         return spare if spare is not None and spare.is_fresh else _Driver(asyncio.get_running_loop())
@@ -106,6 +116,11 @@ class Callbacks:
             self._spare = None
         for task in list(self._suspended):
             task.cancel()
+
+
+def _give_up(answer: asyncio.Future[Any]) -> None:
+    if not answer.done():
+        answer.set_exception(_TimeIsUp())
 
 
 class _Driver:

@@ -15,7 +15,7 @@ import apsw
 
 _log = logging.getLogger("stepwell.storage")
 
-#: Pages of the log from which on it is worth a checkpoint: 16 MB.
+#: Pages of the log from which on it is worth a checkpoint, and then after as many again: 16 MB.
 _WORTH_IT: Final = 4_000
 #: A log that grows without a pause cannot start over beside the writes. At 256 MB the writer waits for it once.
 _TOO_LONG: Final = 64_000
@@ -27,6 +27,9 @@ class Checkpoints:
     def __init__(self, path: str, db: apsw.Connection) -> None:
         self._path = path
         self._wanted = threading.Event()
+        self._next = _WORTH_IT
+        #: How many were made.
+        self.made = 0
         self._stopping = False
         self._thread: threading.Thread | None = None
         db.set_wal_hook(self._committed)
@@ -34,7 +37,10 @@ class Checkpoints:
     def _committed(self, db: apsw.Connection, _: str, pages: int) -> int:
         if pages > _TOO_LONG:
             db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
-        elif pages > _WORTH_IT and not self._wanted.is_set():
+        elif pages <= _WORTH_IT:
+            self._next = _WORTH_IT  # the log has started over
+        elif pages > self._next:
+            self._next = pages + _WORTH_IT
             self._wanted.set()
             self._ensure_thread()
         return apsw.SQLITE_OK
@@ -56,6 +62,7 @@ class Checkpoints:
     def _checkpoint(self, db: apsw.Connection) -> None:
         try:
             db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            self.made += 1
         except apsw.Error as error:  # the next commit wants one again
             _log.warning("a checkpoint of the database failed: %s", error)
 

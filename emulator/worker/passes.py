@@ -67,10 +67,14 @@ class StreamLender(Protocol):
 
 @dataclass(slots=True)
 class _Question:
-    """Something the runtime was asked; `context` is where nested step calls belong."""
+    """Something the runtime was asked; `context` is where nested step calls belong.
 
-    answer: asyncio.Future[tuple[Answer, str]]
+    `call_id` is that of the step call whose callback was asked for.
+    """
+
+    answer: asyncio.Future[StepResult]
     context: contextvars.Context
+    call_id: int | None = None
 
 
 class Pass:
@@ -276,15 +280,10 @@ class Pass:
 
     # -- questions
     def _callback(self, call_id: int) -> StepCallback:
-        async def callback(context: StepContext) -> StepResult:
+        def callback(context: StepContext) -> asyncio.Future[StepResult]:
             n = next(self._numbers)
             head = CallCallback(t="callback", id=call_id, n=n, ctx=context.to_json())
-            answer, body = await self._ask(n, head)
-            if answer["t"] == "stream":
-                return StreamOutput(self._stream(answer["s"]))
-            value = Encoded(body)
-            self._last_answers[call_id] = (n, value)
-            return value
+            return self._ask(n, head, call_id=call_id)
 
         return callback
 
@@ -295,8 +294,9 @@ class Pass:
             n = next(self._numbers)
             error = wire_error(given.error)
             head = CallDelay(t="delay", of=of, id=call_id, n=n, ctx=given.context.to_json(), error=error)
-            _, body = await self._ask(n, head)
-            return decode(body)
+            answer = await self._ask(n, head)
+            assert isinstance(answer, str)
+            return decode(answer)
 
         return delay
 
@@ -321,26 +321,34 @@ class Pass:
 
         return handler
 
-    async def _ask(self, n: int, head: ToRuntime, body: str | None = None) -> tuple[Answer, str]:
+    def _ask(
+        self, n: int, head: ToRuntime, body: str | None = None, *, call_id: int | None = None
+    ) -> asyncio.Future[StepResult]:
         """The answer to question `n`. Raises what user code threw; a value that cannot be stored raises too."""
         if self.lost:
             raise HostCrashed("the runtime of the Worker ended")
-        answer: asyncio.Future[tuple[Answer, str]] = asyncio.get_running_loop().create_future()
-        self._questions[n] = _Question(answer, contextvars.copy_context())
+        answer: asyncio.Future[StepResult] = asyncio.get_running_loop().create_future()
+        self._questions[n] = _Question(answer, contextvars.copy_context(), call_id)
         self._send(head, body)
-        found, text = await answer
-        if found["t"] == "threw":
-            raise self._error(found["error"])
-        if found["t"] == "refused":
-            raise NotSerialisable(found["path"], found["what"])
-        return found, text
+        return answer
 
     def _answered(self, head: Answer, body: str) -> None:
         question = self._questions.pop(head["n"], None)
         if head["t"] == "stream":
             self._streams[head["s"]] = IncomingStream()
-        if question is not None and not question.answer.done():
-            question.answer.set_result((head, body))
+        if question is None or question.answer.done():
+            return
+        if head["t"] == "threw":
+            question.answer.set_exception(self._error(head["error"]))
+        elif head["t"] == "refused":
+            question.answer.set_exception(NotSerialisable(head["path"], head["what"]))
+        elif head["t"] == "stream":
+            question.answer.set_result(StreamOutput(self._stream(head["s"])))
+        else:
+            value = Encoded(body)
+            if question.call_id is not None:
+                self._last_answers[question.call_id] = (head["n"], value)
+            question.answer.set_result(value)
         if not self._questions:
             self._held = None
 

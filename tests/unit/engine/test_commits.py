@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from emulator.clock import turns
+from emulator.clock import Slice, turns
 from emulator.engine.durability import Commits
 from emulator.engine.engine import Engine
 from emulator.storage.sqlite import SqliteStore
@@ -283,3 +283,24 @@ async def test_the_end_of_the_loop_is_not_recorded_as_an_error_of_the_instance(i
     world.store.rollback()
 
     assert world.status() == "running"
+
+
+async def test_a_run_whose_time_is_over_lets_others_go_on() -> None:
+    commits, passed = Commits(CountingStore(), lambda: 1, lambda: None, lambda: Slice(0)), []
+    await commits.give_way()
+    asyncio.get_running_loop().call_soon(passed.append, True)
+
+    await commits.give_way()
+
+    assert passed == [True]
+
+
+async def test_a_run_that_waited_for_another_process_has_let_others_go_on() -> None:
+    commits, passed = Commits(CountingStore(), lambda: 1, lambda: None, lambda: Slice(0)), []
+    await commits.give_way()
+    asyncio.get_running_loop().call_soon(passed.append, True)
+
+    commits.others_go_on()
+    await commits.give_way()
+
+    assert passed == []

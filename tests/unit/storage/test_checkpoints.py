@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 
 import apsw
 import pytest
 
+from emulator.storage.checkpoints import Checkpoints
 from emulator.storage.sqlite import SqliteStore
 
 
@@ -47,6 +49,21 @@ def test_a_long_log_is_copied_without_the_writer(store, tmp_path) -> None:
         pause.wait(0.01)  # the other thread is at work: no time of the product
 
     assert threads() == ["stepwell-checkpoints"]
+
+
+def test_a_log_that_goes_on_growing_is_copied_once_in_so_many_pages(tmp_path) -> None:
+    path = str(tmp_path / "log.sqlite")
+    with closing(apsw.Connection(path)) as reader, closing(apsw.Connection(path)) as db:
+        db.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = off; CREATE TABLE t (n INTEGER PRIMARY KEY)")
+        db.wal_autocheckpoint(0)
+        checkpoints = Checkpoints(path, db)
+        list(reader.execute("BEGIN; SELECT * FROM t"))  # the log cannot start over while somebody reads
+        for n in range(9_000):
+            db.execute("INSERT INTO t VALUES (?)", (n,))
+        reader.execute("COMMIT")
+        checkpoints.stop()
+
+    assert 1 <= checkpoints.made <= 3
 
 
 def test_closing_ends_the_thread(tmp_path) -> None:

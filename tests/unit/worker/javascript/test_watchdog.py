@@ -77,3 +77,10 @@ async def test_a_runtime_that_is_gone_is_not_watched_any_more() -> None:
     runtime.gone = True
 
     assert await _watch(runtime, reports=0) == []
+
+
+async def test_the_cpu_time_of_a_runtime_that_answers_is_not_looked_at() -> None:
+    runtime = Runtime(answers=True, busy=True)
+    await _watch(runtime, reports=0)
+
+    assert runtime.used_s == 0
