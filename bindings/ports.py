@@ -67,8 +67,8 @@ class StreamOutput:
 
 StepResult: TypeAlias = "Encoded | StreamOutput"
 
-#: The callback of a step: called once per attempt. Returns the result, a coroutine for it, or a future when the user's
-#: code runs elsewhere.
+#: The callback of a step: called once per attempt. Returns the result, a coroutine for it, or a future when the
+#: user's code runs elsewhere.
 StepCallback: TypeAlias = Callable[
     [StepContext], "StepResult | Coroutine[Any, Any, StepResult] | asyncio.Future[StepResult]"
 ]

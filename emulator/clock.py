@@ -263,6 +263,11 @@ def after_turns(turns: int, callback: Callable[[], None]) -> None:
         loop.call_soon(after_turns, turns - 1, callback)
 
 
+def in_next_turn(callback: Callable[[], None]) -> asyncio.Handle:
+    """Calls back in the next turn of the running loop. Unlike call_soon's handle, one cancelled costs no turn."""
+    return asyncio.get_running_loop().call_later(0, callback)
+
+
 async def turns(count: int) -> None:
     """Lets the running loop turn that often."""
     for _ in range(count):

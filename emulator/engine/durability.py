@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from bindings.errors import WorkflowInternalError
-from emulator.clock import Slice, turns
+from emulator.clock import Slice, in_next_turn, turns
 from emulator.storage.store import Store
 
 #: Turns given away at a time. Beside 1,000 steps a request then waits 5 ms at most; with one turn it was 9.
@@ -49,8 +49,7 @@ class Commits:
 
     def _schedule(self) -> None:
         """The first write of a turn: its commit comes after everything else that is ready now."""
-        # As call_soon, but one that is cancelled costs the loop no turn, and most are.
-        self._handle = asyncio.get_running_loop().call_later(0, self._flush)
+        self._handle = in_next_turn(self._flush)
 
     def _flush(self) -> None:
         self._handle = None

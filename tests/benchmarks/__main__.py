@@ -4,6 +4,7 @@
     python -m tests.benchmarks                    # everything, once
     python -m tests.benchmarks --only over_http --runs 5
     python -m tests.benchmarks.limits             # the limits alone
+    python -m tests.benchmarks.javascript         # JavaScript, beside wrangler and workerd
 
 Linux only: memory and CPU are read from /proc. Exits 1 when a figure misses what must hold.
 """

@@ -59,18 +59,7 @@ class Engine:
         (project / "node_modules").symlink_to(_MODULES)
         port, began = free_port(), monotonic_ns()
         command = [part.replace("{port}", str(port)) for part in COMMANDS[name]]
-        path = f"{_MODULES / '.bin'}{os.pathsep}{os.environ['PATH']}"
-        with (project / "log.txt").open("wb") as log:
-            process = subprocess.Popen(
-                command,
-                cwd=project,
-                env={**os.environ, "PATH": path, "CI": "1", "WRANGLER_SEND_METRICS": "false"},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        engine = Engine(port, process, 0)
+        engine = Engine(port, _spawn(command, project), 0)
         await engine._until_it_answers(project / "log.txt", began)
         engine.ready_s = seconds_since(began)
         return engine
@@ -81,7 +70,7 @@ class Engine:
                 return await Api(self.port).health()
             except (OSError, asyncio.IncompleteReadError):
                 if self.process.poll() is not None or seconds_since(began) > _GIVE_UP_S:
-                    raise BenchError(f"it does not answer:\n{log.read_text()[-2000:]}") from None
+                    raise BenchError(f"it does not answer:\n{_end_of(log)}") from None
             await asyncio.sleep(0.005)
 
     async def steps_per_s(self, count: int = _STEPS) -> float:
@@ -102,6 +91,24 @@ class Engine:
     def close(self) -> None:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+
+
+def _spawn(command: Sequence[str], project: Path) -> subprocess.Popen[bytes]:
+    path = f"{_MODULES / '.bin'}{os.pathsep}{os.environ['PATH']}"
+    with (project / "log.txt").open("wb") as log:
+        return subprocess.Popen(
+            command,
+            cwd=project,
+            env={**os.environ, "PATH": path, "CI": "1", "WRANGLER_SEND_METRICS": "false"},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def _end_of(log: Path) -> str:
+    return log.read_text()[-2000:]
 
 
 async def measured(folder: Path) -> list[Figure]:
