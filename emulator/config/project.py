@@ -16,7 +16,7 @@ from emulator.config.problems import Problem, Problems, heading_of, render
 from emulator.config.reading import read_config
 from emulator.config.settings import (
     Settings,
-    check_limits_of,
+    check_workflows,
     dev_layer,
     file_layer,
     flag_layer,
@@ -118,5 +118,5 @@ def open_project(
     # Only now is it known what the wrangler file says about host and port; they rank below our own settings.
     dev = dev_layer(project.config.dev, found.path.name)
     settings = resolve_settings(found.folder, found.path, (*layers, dev), problems)
-    check_limits_of(tuple(workflow.name for workflow in project.config.workflows), settings, problems)
+    check_workflows(project.config.workflows, settings, problems)
     return Opened(replace(settings, env=project.config.environment), project)

@@ -10,12 +10,15 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
-from emulator.config.model import DevConfig
+from emulator.config.model import DevConfig, WorkflowConfig
 from emulator.config.problems import Problems, did_you_mean, shown
 from emulator.config.reading import parse_toml, read_text
 from emulator.config.setting_table import BY_NAME, TABLE, InvalidSetting, Setting, read_value
+
+if TYPE_CHECKING:
+    from emulator.limits import Limits
 
 STATE_FOLDER: Final = ".stepwell"
 SETTINGS_HEADING: Final = "The settings of Stepwell cannot be used:"
@@ -190,10 +193,38 @@ def _check_limits(settings: Settings, problems: Problems) -> None:
             problems.error(str(error))
 
 
-def check_limits_of(workflows: tuple[str, ...], settings: Settings, problems: Problems) -> None:
-    """Limits of one Workflow name one that there is. Raises `ConfigError`."""
+def check_workflows(workflows: tuple[WorkflowConfig, ...], settings: Settings, problems: Problems) -> None:
+    """What the limits say of the Workflows of a project, and what they say of none. Raises `ConfigError`."""
+    names = [workflow.name for workflow in workflows]
     named = {name.rpartition(".")[0] for name in settings.limits if "." in name}
-    for name in sorted(named - set(workflows)):
-        there = ", ".join(workflows) or "none"
+    for name in sorted(named - set(names)):
+        there = ", ".join(names) or "none"
         problems.error(f'"limits" has a table for "{name}", which is no Workflow of this project ({there}).')
+    crons = [cron for workflow in workflows for cron in workflow.schedules]
+    if settings.limits or crons:  # else the config's own checks are all there is
+        _check_against_limits(names, crons, settings, problems)
     problems.raise_errors(SETTINGS_HEADING)
+
+
+def _check_against_limits(names: list[str], crons: list[str], settings: Settings, problems: Problems) -> None:
+    from emulator.limits import Limits
+
+    limits = Limits.profile(settings.limits_profile).with_overrides(settings.limits)
+    for name in names:
+        if len(name) > limits.workflow_name_length:
+            problems.error(_too_long(f'The name of the Workflow "{name}"', "workflow_name_length", name, limits))
+    for cron in crons:
+        if limits.cron_length is not None and len(cron) > limits.cron_length:
+            problems.error(_too_long(f'The cron expression "{cron}"', "cron_length", cron, limits))
+    if limits.schedules_max is not None and len(crons) > limits.schedules_max:
+        problems.error(
+            f"The Workflows have {len(crons)} cron expressions in all; the limit schedules_max is "
+            f"{limits.schedules_max}.",
+            'Schedules are part of the paid plan: choose limits_profile = "paid".'
+            if settings.limits_profile == "free"
+            else "",
+        )
+
+
+def _too_long(what: str, limit: str, text: str, limits: Limits) -> str:
+    return f"{what} has {len(text)} characters; the limit {limit} is {getattr(limits, limit)}."

@@ -224,6 +224,27 @@ class TestValues:
 
         assert '"limits" has a table for "my-flwo", which is no Workflow of this project (my-flow).' in text
 
+    def test_schedules_are_part_of_the_paid_plan(self, refusal: Callable[..., str]) -> None:
+        text = refusal({"limits_profile": "free"}, workflows=[{**FLOW, "schedules": "* * * * *"}])
+
+        assert "The Workflows have 1 cron expressions in all; the limit schedules_max is 0." in text
+        assert 'choose limits_profile = "paid"' in text
+
+    def test_schedules_of_all_workflows_together_have_a_limit(self, refusal: Callable[..., str]) -> None:
+        other = {**FLOW, "binding": "OTHER", "name": "other", "class_name": "Other"}
+        workflows = [{**one, "schedules": [f"{n} * * * *" for n in range(51)]} for one in (FLOW, other)]
+
+        assert "102 cron expressions in all; the limit schedules_max is 100." in refusal(workflows=workflows)
+
+    @pytest.mark.parametrize(("limits", "what"), [("workflow_name_length=6", "name"), ("cron_length=8", "cron")])
+    def test_names_and_expressions_have_a_longest(
+        self, refusal: Callable[..., str], limits: str, what: str
+    ) -> None:
+        text = refusal({"limits": limits}, workflows=[{**FLOW, "schedules": "* * * * *"}])
+
+        assert what in text
+        assert f"the limit {limits.replace('=', ' is ')}." in text
+
     def test_port_zero_takes_a_free_one(self, settings: Open) -> None:
         assert settings({"port": "0"}).port == 0
 
