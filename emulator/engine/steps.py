@@ -17,7 +17,7 @@ from typing import Final
 
 from bindings import values
 from bindings.context import current_step
-from bindings.durations import InvalidDuration, duration_ms
+from bindings.durations import InvalidDuration, describe_ms, duration_ms
 from bindings.errors import (
     EngineError,
     ErrorInfo,
@@ -42,6 +42,9 @@ from emulator.storage.records import EventType, StepKind, StepRow, StepState
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
 
+#: The documentation asks for no more, and enforces nothing.
+_ADVISED_TIMEOUT_MS: Final = 30 * 60_000
+
 
 class Steps:
     """The `StepPort` of one pass."""
@@ -54,6 +57,7 @@ class Steps:
         self._next_seq = records[-1].seq + 1 if records else 1
         self._inside = _by_parent(records)
         self._has_warned = False
+        self._has_warned_of_timeout = False
         #: Event waits of earlier passes that this one has not reached yet, with their types.
         self._expected = {row.seq: _event_type(row) for row in records if _waits_for_event(row)}
         self._counts: Counter[tuple[StepKind, str]] = Counter()
@@ -93,6 +97,7 @@ class Steps:
         if is_new:
             row.has_rollback = undo is not None
             self._warn_of_nesting(row)
+            self._warn_of_timeout(row, settings.timeout_ms)
             self._attempts.begin_first(row)
         elif row.state is StepState.COMPLETED:
             self._pass_over(row)
@@ -137,6 +142,16 @@ class Steps:
             row.public_name,
             extra={"instance": self._run.instance},
         )
+
+    def _warn_of_timeout(self, row: StepRow, timeout_ms: int) -> None:
+        if timeout_ms > _ADVISED_TIMEOUT_MS and not self._has_warned_of_timeout:
+            self._has_warned_of_timeout = True
+            _log.warning(
+                'step "%s" has a timeout of %s; Cloudflare advises 30 minutes at most',
+                row.public_name,
+                describe_ms(timeout_ms),
+                extra={"instance": self._run.instance},
+            )
 
     def _pass_over(self, outer: StepRow) -> None:
         """Counts the steps inside a step whose callback is not called again, so that those after it keep theirs."""

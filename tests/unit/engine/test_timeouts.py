@@ -508,3 +508,16 @@ async def test_nothing_is_left_over_of_an_abandoned_callback_when_the_engine_sto
     gc.collect()
 
     assert world.journal == ["ended"]
+
+
+@pytest.mark.parametrize(("timeout", "warned"), [("30 minutes", []), ("31 minutes", ["a-1"])])
+async def test_a_timeout_beyond_what_cloudflare_advises_is_warned_of_once(world, caplog, timeout, warned) -> None:
+    async def flow(params, step):
+        await step.do("a", 1, {"timeout": timeout})
+        await step.do("b", 1, {"timeout": timeout})
+
+    await world.start(flow)
+    await world.create()
+
+    text = 'step "{}" has a timeout of 31 minutes; Cloudflare advises 30 minutes at most'
+    assert [record.getMessage() for record in caplog.records] == [text.format(name) for name in warned]
