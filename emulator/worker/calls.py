@@ -4,6 +4,9 @@
     POST /subscribe    events, a line of JSON each, until the subscription ends
     GET /streams/ID    a stream that the engine lent, once
 
+A request with the header `Stepwell-Service` goes as it is to the Worker of that name, which runs in this process: a
+service binding from JavaScript to Python.
+
 Every request names the run's token. The heads and bodies are those of `emulator.worker.wire`.
 """
 
@@ -20,17 +23,28 @@ import uvicorn
 from bindings.errors import EngineError, WorkerError
 from bindings.ports import InstanceStatus, StreamOutput, SubscriptionPort, WorkflowPort
 from bindings.values import UNDEFINED_TEXT, Encoded, Value, decode, encode
-from emulator.worker.host import Receive, Scope, Send
+from emulator.worker.host import AsgiApp, Receive, Scope, Send
 from emulator.worker.wire import BindingAnswer, BindingCall, read_frame, wire_error
 
 _LINES: Final = b"application/x-ndjson"
 _TEXT: Final = b"text/plain;charset=utf-8"
+#: Headers of requests for a Worker of ours: its name, the run's token, and the host that user code named.
+SERVICE_HEADER: Final = "Stepwell-Service"
+TOKEN_HEADER: Final = "Stepwell-Token"
+HOST_HEADER: Final = "Stepwell-Host"
+_SERVICE, _TOKEN, _HOST = (name.lower().encode() for name in (SERVICE_HEADER, TOKEN_HEADER, HOST_HEADER))
 
 
 class Calls:
-    """Serves the calls of all Workers of one run. `ports` gives the engine's port of a Workflow by its name."""
+    """Serves the calls of all Workers of one run. `ports` gives the engine's port of a Workflow by its name.
 
-    def __init__(self, ports: Callable[[str], WorkflowPort | None]) -> None:
+    `services` gives the Workers that run in this process.
+    """
+
+    def __init__(
+        self, ports: Callable[[str], WorkflowPort | None], services: Callable[[], Mapping[str, AsgiApp]] = dict
+    ) -> None:
+        self._services = services
         self.token = secrets.token_urlsafe(32)
         self.port = 0
         self._ports = ports
@@ -76,7 +90,12 @@ class Calls:
 
     # -- HTTP
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if dict(scope["headers"]).get(b"authorization") != self._authorization:
+        given = dict(scope["headers"])
+        if given.get(_TOKEN) == self.token.encode():
+            service = self._services()[given[_SERVICE].decode()]
+            await service(_as_user_code_sent_it(scope, given.get(_HOST)), receive, send)
+            return
+        if given.get(b"authorization") != self._authorization:
             await _answer(send, 404, _TEXT, b"")
             return
         path: str = scope["path"]
@@ -249,3 +268,10 @@ async def _stream(send: Send, kind: bytes, chunks: AsyncIterator[bytes]) -> None
     async for chunk in chunks:
         await send({"type": "http.response.body", "body": chunk, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
+
+
+def _as_user_code_sent_it(scope: Scope, host: bytes | None) -> Scope:
+    """A request without what our own runtime has put into it."""
+    ours = {_SERVICE, _TOKEN, _HOST} | ({b"host"} if host is not None else set())
+    headers = [(name, value) for name, value in scope["headers"] if name not in ours]
+    return {**scope, "headers": headers if host is None else [(b"host", host), *headers]}

@@ -10,7 +10,7 @@ from bindings.ports import WorkflowPort
 from emulator.config.project import Project
 from emulator.config.settings import Settings
 from emulator.worker.environment import no_other_bindings
-from emulator.worker.host import WorkerHost
+from emulator.worker.host import AsgiApp, WorkerHost
 from emulator.worker.output import Emit
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Hosts:
         self._state = state
         self._runtime: JavaScriptRuntime | None = None
         self._holders: list[Holder] = []
+        self._doors: dict[str, AsgiApp] = {}
         self.all: tuple[WorkerHost, ...] = tuple(self._build(project) for project in self._projects)
 
     def _build(self, project: Project) -> WorkerHost:
@@ -85,8 +86,19 @@ class Hosts:
             from emulator.worker.workerd_host import JavaScriptRuntime, RuntimeOptions
 
             options = RuntimeOptions(self._state, self._settings.runtime, project.config.dev.inspector_port)
-            self._runtime = JavaScriptRuntime(self._javascript_workers, self._port, options, self._emit)
+            self._runtime = JavaScriptRuntime(
+                self._javascript_workers, self._port, options, self._emit, self._python_services
+            )
         return self._runtime.host(project.config.name)
+
+    def _python_services(self) -> dict[str, AsgiApp]:
+        """The front doors of the Python Workers, for service bindings of the others."""
+        return {host.name: self._door(host) for host in self.all if host.language == "python"}
+
+    def _door(self, host: WorkerHost) -> AsgiApp:
+        if host.name not in self._doors:
+            self._doors[host.name] = host.front_door()
+        return self._doors[host.name]
 
     def _javascript_workers(self) -> list[JavaScriptWorker]:
         from emulator.worker.workerd_host import JavaScriptWorker

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from emulator.config.model import WorkerConfig
 from emulator.worker.bundling import OUTPUT, RUNS_EXPORT, Bundle
+from emulator.worker.calls import SERVICE_HEADER, TOKEN_HEADER
 from emulator.worker.capnp import Node, Verbatim, constant, quoted
 from emulator.worker.durable_objects import durable_classes
 
@@ -35,10 +36,11 @@ class WorkerPart:
 
 @dataclass(frozen=True, slots=True)
 class EngineAddress:
-    """Where binding calls go, and the secret that both sides name."""
+    """Where binding calls go, and the secret that both sides name. `services`: Workers that our process runs."""
 
     port: int
     token: str
+    services: frozenset[str] = frozenset()
 
 
 def http_socket(worker: str) -> str:
@@ -133,7 +135,7 @@ class _Run:
             yield {"name": name, "text": value} if isinstance(value, str) else _json(name, value)
         for service in config.services:
             target: dict[str, Node] = {"name": self._service(service.service)}
-            if service.entrypoint is not None:
+            if service.entrypoint is not None and service.service not in self._engine.services:
                 target["entrypoint"] = service.entrypoint
             yield {"name": service.binding, "service": target}
         yield from self._held(config)
@@ -172,7 +174,14 @@ class _Run:
         network: Node = {"allow": ["public", "private"], "tlsOptions": {"trustBrowserCas": True}}
         yield {"name": "internet", "network": network}
         for name in sorted(self._missing):
-            yield {"name": name, "worker": _not_running(name)}
+            if name in self._engine.services:
+                headers: list[Node] = [
+                    {"name": SERVICE_HEADER, "value": name},
+                    {"name": TOKEN_HEADER, "value": self._engine.token},
+                ]
+                yield {"name": name, "external": {"address": address, "http": {"injectRequestHeaders": headers}}}
+            else:
+                yield {"name": name, "worker": _not_running(name)}
 
     def _disk(self, folder: str) -> str:
         (self._state / folder).mkdir(parents=True, exist_ok=True)

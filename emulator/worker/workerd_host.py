@@ -62,15 +62,19 @@ class JavaScriptRuntime:
         ports: Callable[[str], WorkflowPort | None],
         options: RuntimeOptions,
         emit: Callable[[ConsoleLine], None] = log_line,
+        services: Callable[[], Mapping[str, AsgiApp]] = dict,
     ) -> None:
         """`ports` gives the engine's port of a Workflow by its name, None for one that is not in this run.
+
+        `services` gives the Workers of the run that our own process runs.
 
         `emit` takes what user code logs.
         """
         self._emit = emit
         self._workers = workers
         self._options = options
-        self._calls = Calls(ports)
+        self._services = services
+        self._calls = Calls(ports, services)
         self._hosts: dict[str, WorkerdHost] = {}
         self._generation: RuntimeGeneration | None = None
         self._digests: dict[str, str] = {}
@@ -139,7 +143,7 @@ class JavaScriptRuntime:
             before.retire()
 
     def _launcher(self, parts: Sequence[WorkerPart], tools: Toolchain, choice: Choice) -> Launcher:
-        engine = EngineAddress(self._calls.port, self._calls.token)
+        engine = EngineAddress(self._calls.port, self._calls.token, frozenset(self._services()))
         state = self._options.state
         if choice.runtime == "wrangler":
             return wrangler_launcher(parts, engine, state, tools, self._options.inspector_port)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from emulator.config.model import WorkerConfig
+from emulator.worker.calls import HOST_HEADER, SERVICE_HEADER, TOKEN_HEADER
 from emulator.worker.child import Child
 from emulator.worker.launch import Doors, RuntimeFailed
 from emulator.worker.toolchain import Toolchain
@@ -30,6 +31,21 @@ export default {{
     const passed = new Request(request);
     passed.headers.delete("{WORKER_HEADER}");
     return env[name].fetch(passed);
+  }},
+}};
+"""
+
+
+_SERVICE: Final = f"""\
+// Written by Stepwell: stands for a Worker that runs in Stepwell's own process.
+export default {{
+  fetch(request, env) {{
+    const url = new URL(request.url);
+    const passed = new Request(env.ENGINE + url.pathname + url.search, request);
+    passed.headers.set("{SERVICE_HEADER}", env.NAME);
+    passed.headers.set("{TOKEN_HEADER}", env.TOKEN);
+    passed.headers.set("{HOST_HEADER}", url.host);
+    return fetch(passed, {{ redirect: "manual" }});
   }},
 }};
 """
@@ -98,6 +114,8 @@ def wrangler_launcher(
     """Writes the configurations, and gives what starts wrangler on them."""
     folder = state / "generated"
     files = [_write_worker(part, engine, folder) for part in parts]
+    bound = {service.service for part in parts for service in part.config.services}
+    files += [_write_service(name, engine, folder) for name in sorted(bound & engine.services)]
     routed = len(parts) > 1
     if routed:
         files.insert(0, _write_router(parts, folder))
@@ -169,6 +187,21 @@ def _absolute(made: dict[str, Any], folder: Path) -> None:
 
 def _with_migrations(database: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {**database, "migrations_dir": str(folder / database.get("migrations_dir", "migrations"))}
+
+
+def _write_service(name: str, engine: EngineAddress, folder: Path) -> Path:
+    place = folder / f"stepwell-service-{name}"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "service.mjs").write_text(_SERVICE)
+    config = {
+        "name": name,
+        "main": "service.mjs",
+        "compatibility_date": "2026-01-01",
+        "vars": {"NAME": name, "TOKEN": engine.token, "ENGINE": f"http://127.0.0.1:{engine.port}"},
+    }
+    file = place / "wrangler.json"
+    file.write_text(json.dumps(config, indent=2))
+    return file
 
 
 def _write_router(parts: Sequence[WorkerPart], folder: Path) -> Path:
