@@ -1,6 +1,6 @@
 """The suite's own JavaScript Worker on our engine: what it shows is what was recorded, in every case.
 
-Those that only JavaScript can show are tests of their own; all others run on the Worker in Python, too (tests/contract).
+Those that only JavaScript can show are tests of their own; all others run on the Worker in Python, too.
 """
 
 from __future__ import annotations
