@@ -6,9 +6,11 @@ import json
 import os
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 from bindings.errors import ErrorInfo
 
@@ -88,11 +90,36 @@ def _numbers(text: str) -> list[int]:
     return out
 
 
+class MapsBeside:
+    """The maps of bundles that lie somewhere in `folder`, each beside its bundle; read when they are first asked for.
+
+    So `wrangler dev` leaves them, under a name that it makes up.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.resolve()
+        self._maps: dict[str, SourceMap | None] = {}
+
+    def __call__(self, url: str) -> SourceMap | None:
+        if url not in self._maps:
+            self._maps[url] = self._read(Path(unquote(url.removeprefix("file://"))))
+        return self._maps[url]
+
+    def _read(self, bundle: Path) -> SourceMap | None:
+        file = bundle.with_name(f"{bundle.name}.map").resolve()
+        if not file.is_relative_to(self._folder) or not file.is_file():
+            return None
+        return SourceMap(file.read_text(encoding="utf-8"), file.parent)
+
+
 class StackMapper:
     """Rewrites stack traces of one bundle. Paths are shown relative to `project` where they lie in it."""
 
-    def __init__(self, source_map: SourceMap, bundle_name: str, project: Path) -> None:
-        self._map = source_map
+    def __init__(
+        self, source_map: SourceMap | Callable[[str], SourceMap | None], bundle_name: str, project: Path
+    ) -> None:
+        """`source_map`: the bundle's, or what gives it for the address by which a stack names the bundle."""
+        self._map_of = (lambda _: source_map) if isinstance(source_map, SourceMap) else source_map
         self._name = bundle_name
         self._project = project
 
@@ -112,13 +139,16 @@ class StackMapper:
             return None
         at = line.find(f"{self._name}:")
         match = _LINE_COLUMN.match(line, at + len(self._name)) if at >= 0 else None
-        place = self._map.place(int(match[1]), int(match[2])) if match is not None else None
-        if match is None or place is None:
+        if match is None:
+            return line
+        # Before the name may stand a scheme or folders: all of the word, or of what is in parentheses, is replaced.
+        start = max(line.rfind(" ", 0, at), line.rfind("(", 0, at)) + 1
+        source_map = self._map_of(line[start : at + len(self._name)])
+        place = source_map.place(int(match[1]), int(match[2])) if source_map is not None else None
+        if place is None:
             return line
         if line.lstrip().startswith("at ") and _OURS in place.file.replace(os.sep, "/"):
             return None
-        # Before the name may stand a scheme or folders: all of the word, or of what is in parentheses, is replaced.
-        start = max(line.rfind(" ", 0, at), line.rfind("(", 0, at)) + 1
         return f"{line[:start]}{self._shown(place.file)}:{place.line}:{place.column}{line[match.end() :]}"
 
     def _shown(self, file: str) -> str:

@@ -24,7 +24,7 @@ from emulator.worker.generation import RuntimeGeneration
 from emulator.worker.host import AsgiApp, Generation, Language, WorkerLoadError
 from emulator.worker.launch import Launcher, WorkerdLauncher
 from emulator.worker.runtime_choice import Choice, Wanted, choose_runtime
-from emulator.worker.sourcemaps import SourceMap, StackMapper
+from emulator.worker.sourcemaps import MapsBeside, SourceMap, StackMapper
 from emulator.worker.toolchain import Toolchain, find_toolchain, version_of
 from emulator.worker.workerd_config import EngineAddress, WorkerPart, workerd_config
 from emulator.worker.wrangler_config import wrangler_launcher
@@ -128,7 +128,7 @@ class JavaScriptRuntime:
         return WorkerPart(config, worker.variables, made)
 
     async def _replace(self, parts: Sequence[WorkerPart], tools: Toolchain, choice: Choice) -> None:
-        mappers = {part.config.name: _mapper(part) for part in parts}
+        mappers = {part.config.name: _mapper(part, choice) for part in parts}
         patience_s = self._options.patience_s or max(_cpu_limit_s(part.config) for part in parts)
         launcher = self._launcher(parts, tools, choice)
         generation = RuntimeGeneration(launcher, mappers, self._calls, patience_s=patience_s, emit=self._emit)
@@ -220,7 +220,9 @@ class WorkerdHost:
         await self._runtime.stop()
 
 
-def _mapper(part: WorkerPart) -> StackMapper:
+def _mapper(part: WorkerPart, choice: Choice) -> StackMapper:
+    if choice.runtime == "wrangler":  # which bundles by itself
+        return StackMapper(MapsBeside(part.bundle.folder.parent), "entry.js", part.config.folder)
     source_map = SourceMap(part.bundle.source_map, part.bundle.folder)
     return StackMapper(source_map, "worker.js", part.config.folder)
 

@@ -22,6 +22,7 @@ async def test_a_project_runs_in_wrangler_as_in_workerd(start_site: StartSite) -
     stream = await site.probe("s1", "stream")
     child = await site.probe("c1", "children")
     await site.probe("l1", "loud")
+    await site.probe("e1", "fails")
     await site.until(lambda: any("object" in line.text for line in site.lines))
 
     assert about["greeting"] == "hello"
@@ -30,6 +31,9 @@ async def test_a_project_runs_in_wrangler_as_in_workerd(start_site: StartSite) -
     assert order["output"]["charged"]["attempt"] == 2
     assert stream["output"] == {"start": "a stream x", "length": 600_009}
     assert child["output"] == {"child": "c1-child", "output": 1}
+    stack = site.values("ts-probes", "e1").error or ""
+    assert "src/probes.ts:" in stack
+    assert "entry.js" not in stack
     assert ("the answer of 42", "inside-1") in [(line.text, line.step) for line in site.lines]
 
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from bindings.errors import ErrorInfo
-from emulator.worker.sourcemaps import SourceMap, StackMapper
+from emulator.worker.sourcemaps import MapsBeside, SourceMap, StackMapper
 
 PROJECT = Path("/project")
 BUNDLES = PROJECT / ".stepwell" / "generated"
@@ -87,3 +87,19 @@ def test_the_stacks_of_causes_are_mapped_too() -> None:
     assert mapped.stack == "Error: no\n    at src/orders.ts:3:5"
     assert mapped.cause is not None
     assert mapped.cause.stack == "TypeError: why\n    at src/orders.ts:3:1"
+
+
+def test_a_map_beside_a_bundle_of_any_name_is_found(tmp_path: Path) -> None:
+    (tmp_path / "dev-x").mkdir()
+    (tmp_path / "dev-x" / "entry.js.map").write_text(TEXT)
+    maps = MapsBeside(tmp_path)
+
+    assert maps(f"file://{tmp_path}/dev-x/entry.js") is not None
+    assert maps(f"file://{tmp_path}/dev-y/entry.js") is None
+
+
+def test_no_map_is_read_from_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "entry.js.map").write_text(TEXT)
+
+    assert MapsBeside(tmp_path / "ours")(f"file://{tmp_path}/ours/../entry.js") is None
