@@ -15,9 +15,10 @@ from emulator.dashboard.text import cut
 from emulator.storage.records import StepKind
 from emulator.storage.view_records import StepBrief
 
-BOX: Final = (196, 46)
-GAP: Final = (28, 34)
-_WIDEST: Final = 5
+BOX: Final = (168, 46)
+GAP: Final = (20, 40)
+#: A row of more is cut in two, and its lines run behind boxes.
+_WIDEST: Final = 8
 
 Name = tuple[StepKind, str]
 
@@ -52,11 +53,17 @@ class GraphView:
     width: int
     height: int
     runs: int
+    most_steps: int | None
     box: tuple[int, int] = BOX
 
 
-def build_graph(runs: Sequence[StepBrief], instance: int, urls: dict[int, str]) -> GraphView | None:
-    """`runs` are steps of several instances by instance and seq; `instance` is the one on top."""
+def build_graph(
+    runs: Sequence[StepBrief], instance: int, urls: dict[int, str], most_steps: int | None = None
+) -> GraphView | None:
+    """`runs` are steps of several instances by instance and seq; `instance` is the one on top.
+
+    `most_steps`: of each run only so many are given.
+    """
     by_run = {key: list(steps) for key, steps in groupby(runs, key=lambda step: step.instance)}
     if not by_run:
         return None
@@ -65,38 +72,58 @@ def build_graph(runs: Sequence[StepBrief], instance: int, urls: dict[int, str]) 
     mine = by_run.get(instance, [])
     taken: dict[Name, list[StepBrief]] = {}
     for step in mine:
-        taken.setdefault((step.kind, step.name), []).append(step)
+        taken.setdefault(_name(step), []).append(step)
     seen: dict[Name, int] = {}
     for steps in by_run.values():
-        for name in {(step.kind, step.name) for step in steps}:
+        for name in {_name(step) for step in steps}:
             seen[name] = seen.get(name, 0) + 1
     nodes = [_node(name, place, taken.get(name, []), seen[name], urls) for name, place in places.items()]
     edges = _edges(by_run, mine, places, len(by_run))
     width = max(x for x, _ in places.values()) + BOX[0] + 2
     height = max(y for _, y in places.values()) + BOX[1] + 2
-    return GraphView(tuple(nodes), tuple(edges), width, height, len(by_run))
+    return GraphView(tuple(nodes), tuple(edges), width, height, len(by_run), most_steps)
 
 
 def _layers(runs: Iterable[Sequence[StepBrief]]) -> list[list[Name]]:
-    """Names by depth: the longest chain of steps that ended before they began, over all runs."""
+    """Names by depth: the longest chain of steps that came one after another, over all runs."""
     depth: dict[Name, int] = {}
     for steps in runs:
-        level: dict[Name, int] = {}
-        ended: list[tuple[int, int, int]] = []  # (ended_at, seq, depth)
+        level: dict[int, int] = {}
+        first: dict[Name, int] = {}
         for step in steps:
-            name = (step.kind, step.name)
-            if name in level:
-                continue
-            before = [d for at, seq, d in ended if at <= step.started_at and seq < step.seq]
-            level[name] = max(before, default=-1) + 1
-            if step.ended_at is not None:
-                ended.append((step.ended_at, step.seq, level[name]))
-        for name, at in level.items():
+            level[step.seq] = (
+                max((level[one.seq] for one in _before(step, steps) if one.seq in level), default=-1) + 1
+            )
+            first.setdefault(_name(step), level[step.seq])
+        for name, at in first.items():
             depth[name] = max(depth.get(name, 0), at)
     layers: list[list[Name]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for name, at in depth.items():
         layers[at].append(name)
     return [layer for layer in layers if layer]
+
+
+def _name(step: StepBrief) -> Name:
+    return step.kind, step.name
+
+
+def _before(step: StepBrief, steps: Sequence[StepBrief]) -> list[StepBrief]:
+    """What came right before a step: those that had ended when it began, but for what came before these.
+
+    The first of the steps inside of another comes after that one.
+    """
+    ended = [
+        one
+        for one in steps
+        if one.parent == step.parent
+        and one.seq < step.seq
+        and one.ended_at is not None
+        and one.ended_at <= step.started_at
+    ]
+    if not ended:
+        return [one for one in steps if one.seq == step.parent]
+    last = max(ended, key=lambda one: one.seq)  # which also began last
+    return [one for one in ended if one is last or (one.ended_at or 0) > last.started_at]
 
 
 def _places(layers: Sequence[Sequence[Name]]) -> dict[Name, tuple[int, int]]:
@@ -118,7 +145,7 @@ def _node(
     look = STEP_LOOKS[worst.state] if worst is not None else None
     return GraphNode(
         name=text,
-        short=cut(text, 24),
+        short=cut(text, 20),
         kind={StepKind.DO: "step", StepKind.SLEEP: "sleep", StepKind.WAIT_FOR_EVENT: "event"}[kind],
         x=place[0],
         y=place[1],
@@ -141,23 +168,60 @@ def _edges(
         for pair in set(_pairs(steps)):
             counts[pair] = counts.get(pair, 0) + 1
     taken = set(_pairs(mine))
+    lines: list[tuple[str, int, bool]] = []
+    for sources, targets in _bundles(counts):
+        pairs = [(a, b) for a in sources for b in targets]
+        weight, is_taken = max(counts[pair] for pair in pairs), any(pair in taken for pair in pairs)
+        if len(pairs) == 1:
+            lines.append((_path(places[sources[0]], places[targets[0]]), weight, is_taken))
+            continue
+        join = _between([places[one] for one in sources], [places[one] for one in targets])
+        lines += [(_into(places[one], join), weight, is_taken) for one in sources]
+        lines += [(_out_of(join, places[one]), weight, is_taken) for one in targets]
     return [
-        GraphEdge(_path(places[a], places[b]), round(1 + 3 * count / runs, 2), (a, b) in taken)
-        for (a, b), count in sorted(counts.items(), key=lambda one: one[0] in taken)
-        if a != b
+        GraphEdge(path, round(1 + 3 * weight / runs, 2), is_taken)
+        for path, weight, is_taken in sorted(lines, key=lambda line: line[2])
     ]
 
 
+def _bundles(pairs: Iterable[tuple[Name, Name]]) -> list[tuple[list[Name], list[Name]]]:
+    """Pairs as (sources, targets): where several steps wait for the same several ones, all meet in one point."""
+    sources: dict[Name, list[Name]] = {}
+    for a, b in pairs:
+        if a != b:
+            sources.setdefault(b, []).append(a)
+    together: dict[frozenset[Name], list[Name]] = {}
+    for target, found in sources.items():
+        together.setdefault(frozenset(found), []).append(target)
+    bundles: list[tuple[list[Name], list[Name]]] = []
+    for targets in together.values():
+        first = sources[targets[0]]
+        if len(first) > 1 and len(targets) > 1:
+            bundles.append((first, targets))
+        else:
+            bundles.extend(([a], [b]) for b in targets for a in first)
+    return bundles
+
+
 def _pairs(steps: Sequence[StepBrief]) -> list[tuple[Name, Name]]:
-    """(step, next step): the last one that had ended when it began."""
-    pairs: list[tuple[Name, Name]] = []
-    for index, step in enumerate(steps):
-        before = [one for one in steps[:index] if one.ended_at is not None and one.ended_at <= step.started_at]
-        if before:
-            last = max(before, key=lambda one: (one.ended_at or 0, one.seq))
-            peers = [one for one in before if one.started_at == last.started_at] or [last]
-            pairs.extend(((one.kind, one.name), (step.kind, step.name)) for one in peers)
-    return pairs
+    """(step, next step)."""
+    return [(_name(one), _name(step)) for step in steps for one in _before(step, steps)]
+
+
+def _between(sources: Sequence[tuple[int, int]], targets: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Where the lines of a bundle meet: in the gap above the targets."""
+    middle = sum(x for x, _ in targets) // len(targets) + BOX[0] // 2
+    return middle, min(y for _, y in targets) - GAP[1] // 2
+
+
+def _into(a: tuple[int, int], join: tuple[int, int]) -> str:
+    x, y = a[0] + BOX[0] // 2, a[1] + BOX[1]
+    return f"M{x} {y} C{x} {join[1]} {x} {join[1]} {join[0]} {join[1]}"
+
+
+def _out_of(join: tuple[int, int], b: tuple[int, int]) -> str:
+    x, y = b[0] + BOX[0] // 2, b[1]
+    return f"M{join[0]} {join[1]} C{x} {join[1]} {x} {join[1]} {x} {y}"
 
 
 def _path(a: tuple[int, int], b: tuple[int, int]) -> str:

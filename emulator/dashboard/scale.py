@@ -17,6 +17,8 @@ _FOLDS_MOST: Final = 56.0
 #: Shorter stretches never fold.
 _FOLD_FROM_MS: Final = 1_000
 _TICKS: Final = 8
+#: The room that the label of a mark takes on a narrow axis.
+_LABEL: Final = 12.0
 _NICE: Final = (1, 2, 5)
 
 
@@ -91,7 +93,7 @@ class Scale:
         step = _nice_step(total / _TICKS)
         marks = [tick for one in shown for tick in self._marks(one, step)]
         # A mark is written to the right of its place: it must not run into the length of a fold.
-        free = [mark for mark in marks if not any(fold.left - 7 < mark.at < fold.right for fold in self.folds)]
+        free = [mark for mark in marks if not any(fold.left - _LABEL < mark.at < fold.right for fold in self.folds)]
         return tuple(_apart(free))
 
     def _marks(self, one: Stretch, step: int) -> Iterable[Tick]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from bindings.values import NULL_TEXT, UNDEFINED_TEXT
@@ -22,10 +22,11 @@ class Where:
     tail: str = ""
     at: int | None = None
     ticking: Ticking | None = None
+    more: str = ""
 
     @property
     def plain(self) -> str:
-        return " ".join(part for part in (self.lead, self.step, self.tail) if part)
+        return " ".join(part for part in (self.lead, self.step, self.tail, self.more) if part)
 
 
 def where(
@@ -52,25 +53,24 @@ def where(
     if row.status is Status.PAUSED:
         return Where("paused", at=row.paused_at, ticking="since")
     if row.status in (Status.COMPLETE, Status.TERMINATED):
-        return _ended(output)
+        return _ended(row.status, focus, output)
     found = _open(focus) if focus is not None else Where("in run(), between two steps")
     if others:
-        found = Where(found.lead, found.step, _join(found.tail, f"and {others} more"), found.at, found.ticking)
+        found = replace(found, more=f"and {others} more")
     return found
 
 
-def _join(first: str, second: str) -> str:
-    return f"{first} {second}" if first else second
-
-
-def _ended(output: str | None) -> Where:
-    """What it returned, as far as it was read; nothing where it returned nothing."""
-    return Where("", tail="" if output in (None, NULL_TEXT, UNDEFINED_TEXT) else f"returned {output}")
+def _ended(status: Status, focus: StepBrief | None, output: str | None) -> Where:
+    """What it returned, as far as it was read; of a terminated one, where."""
+    if status is Status.TERMINATED:
+        return Where("terminated") if focus is None else Where("terminated in", focus.public_name)
+    nothing = output in (None, NULL_TEXT, UNDEFINED_TEXT)
+    return Where("", tail="returned nothing" if nothing else f"returned {output}")
 
 
 def _queued(row: InstanceRow, place: int | None) -> Where:
     behind = "" if place is None else f" (place {place + 1:,} in the queue)"
-    return Where(f"waiting for a free slot{behind}", tail="since", at=row.modified_at, ticking="since")
+    return Where(f"waiting for a free slot{behind}", at=row.modified_at, ticking="since")
 
 
 def _errored(focus: StepBrief | None, error: tuple[str, str] | None) -> Where:

@@ -36,6 +36,8 @@ HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+#: Packs a page to a tenth in a millisecond.
+_QUICK: Final = 1
 _TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
@@ -54,7 +56,14 @@ def page(request: Request, template: str, frame: Frame, view: Any, status: int =
         return as_json(asdict(view) if is_dataclass(view) and not isinstance(view, type) else view, status)
     html = render(template, frame=frame, view=view)
     # Halves of surrogate pairs are legal in JavaScript texts and in no encoding.
-    return Response(html.encode("utf-8", "replace"), status, HEADERS, "text/html; charset=utf-8")
+    body, headers = html.encode("utf-8", "replace"), {**HEADERS, "Vary": "Accept-Encoding"}
+    if _takes_gzip(request):
+        body, headers["Content-Encoding"] = gzip.compress(body, _QUICK, mtime=0), "gzip"
+    return Response(body, status, headers, "text/html; charset=utf-8")
+
+
+def _takes_gzip(request: Request) -> bool:
+    return "gzip" in request.headers.get("accept-encoding", "")
 
 
 def as_json(data: object, status: int = 200) -> Response:
@@ -98,6 +107,6 @@ def static(request: Request) -> Response:
     headers = {**HEADERS, "Cache-Control": "no-cache", "ETag": tag, "Vary": "Accept-Encoding"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
-    if "gzip" in request.headers.get("accept-encoding", ""):
+    if _takes_gzip(request):
         body, headers["Content-Encoding"] = packed, "gzip"
     return Response(body, 200, headers, _TYPES[name.rpartition(".")[2]])

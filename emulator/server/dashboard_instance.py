@@ -184,7 +184,8 @@ class InstancePages:
             runs = [*(_brief(given.row.key, step) for step in given.steps), *runs]
         links = InstanceLinks(given)
         urls = {step.seq: links.step(step.seq) for step in given.steps}
-        return build_graph([step for step in runs if step.seq <= _STEPS_IN_GRAPH], given.row.key, urls)
+        shown = [step for step in runs if step.seq <= _STEPS_IN_GRAPH]
+        return build_graph(shown, given.row.key, urls, _STEPS_IN_GRAPH if len(shown) < len(runs) else None)
 
     def _advice(self, given: InstanceInputs) -> Any:
         sizes = self._reads.reader.sizes(given.row.key)

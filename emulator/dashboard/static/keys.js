@@ -33,11 +33,12 @@ function go(key) {
 }
 
 function press(key) {
-  if (key === "/") return focus("#q, #step-filter, #find");
+  if (key === "/") return ["#q", "#with", "#step-filter", "#find"].some(focus);
   if (key === "j" || key === "ArrowDown") return move(1, key);
   if (key === "k" || key === "ArrowUp") return move(-1, key);
   if (key === "Enter") return open();
   if (key === "x") return choose();
+  if (key === "b") return focus("#bulk-action");
   if (key === "Escape") return back();
   if (key === "?") { location.href = `${base()}/help`; return true; }
   const hot = document.querySelector(`[data-hot="${CSS.escape(key)}"]:not([disabled])`);
@@ -55,12 +56,22 @@ function focus(selector) {
 
 const rows = () => [...document.querySelectorAll("[data-row]")];
 
+let current = "";
+
+/** Marks the row that the keys are at; a redraw takes the mark away. */
+function point() {
+  for (const row of rows()) row.classList.toggle("here", row.dataset.key === current);
+}
+
+document.addEventListener("redrawn", point);
+
 function move(by, key) {
   const all = rows();
   if (!all.length || (key.startsWith("Arrow") && !document.querySelector("[data-row].here"))) return false;
   const at = all.findIndex((row) => row.classList.contains("here"));
   const next = all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + by))];
-  for (const row of all) row.classList.toggle("here", row === next);
+  current = next.dataset.key;
+  point();
   (next.querySelector("a") || next).focus({ preventScroll: true });
   next.scrollIntoView({ block: "nearest" });
   return true;

@@ -4,10 +4,12 @@ let timer = 0;
 
 export function startPalette() {
   const find = document.querySelector("input[data-palette]");
-  find?.addEventListener("focus", () => { find.blur(); openPalette(); });
+  // Not when it gets the focus: whoever tabs past it goes on to what follows.
+  find?.addEventListener("click", () => openPalette());
+  find?.addEventListener("input", () => { const typed = find.value; find.value = ""; openPalette(typed); });
 }
 
-export function openPalette() {
+export function openPalette(typed = "") {
   const dialog = document.getElementById("palette");
   const input = document.createElement("input");
   input.type = "search";
@@ -22,15 +24,17 @@ export function openPalette() {
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", "Results");
   dialog.replaceChildren(input, list);
+  input.value = typed;
   dialog.showModal();
   input.focus();
   const draw = (found = []) => show(list, [...places(input.value), ...found]);
-  draw();
-  input.addEventListener("input", () => {
+  const search = () => {
     draw();
     clearTimeout(timer);
     timer = setTimeout(async () => draw(await instances(input.value)), 120);
-  });
+  };
+  search();
+  input.addEventListener("input", search);
   input.addEventListener("keydown", (event) => steer(event, list));
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 }

@@ -1,5 +1,5 @@
 // Keeps times true while the page stands: ages, countdowns and durations, by the engine's clock.
-import { ago, duration, exact, timeOfDay, until } from "./time.js";
+import { ago, clock, duration, exact, timeOfDay, until } from "./time.js";
 
 let offset = 0;
 
@@ -23,6 +23,7 @@ const words = {
   since: (at, now) => `for ${duration(Math.floor((now - at) / 1000) * 1000)}`,
   span: (at, now) => duration(now - at > 10000 ? Math.floor((now - at) / 1000) * 1000 : now - at),
   exact: (at) => exact(at, zone()),
+  clock: (at, now) => clock(at, now, zone()),
   now: (_, now) => timeOfDay(now, zone()),
 };
 

@@ -34,6 +34,12 @@ export function exact(at, zone) {
   return `${day} ${timeOfDay(at, zone)}.${String(d.getMilliseconds()).padStart(3, "0")}`;
 }
 
+/** The time of day, with the date when it is another day. */
+export function clock(at, now, zone) {
+  const day = exact(at, zone).slice(0, 10);
+  return day === exact(now, zone).slice(0, 10) ? timeOfDay(at, zone) : `${day} ${timeOfDay(at, zone).slice(0, 5)}`;
+}
+
 export function timeOfDay(at, zone) {
   const d = new Date(at);
   const parts = zone === "utc"

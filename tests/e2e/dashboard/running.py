@@ -111,14 +111,10 @@ class Dashboard:
         if self._fill is not None:
             self._fill(store)
         engine = Engine(store, SystemClock())
-        for name, runner in (
-            ("orders", shop.order),
-            ("quick", shop.quick),
-            ("hostile", shop.hostile),
-            ("moody", shop.Moody()),
-        ):
+        for name, runner in shop.workflows().items():
             schedules = ("0 3 * * *",) if name == "quick" else ()
-            definition = WorkflowDefinition(name, name.title(), "shop", schedules=schedules)
+            at_once = 1 if name == "narrow" else None
+            definition = WorkflowDefinition(name, name.title(), "shop", None, at_once, schedules)
             engine.define(definition, runner, Version(f"{name}-v1", source="..."))
         await engine.start()
         return engine

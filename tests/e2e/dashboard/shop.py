@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from bindings import values
-from bindings.ports import RollbackOptions, RunEvent, StepCallback, StepContext, StepPort
+from bindings.ports import RollbackOptions, RunEvent, Runner, StepCallback, StepContext, StepPort
 from bindings.values import Encoded
 
 
@@ -77,3 +78,79 @@ class Moody:
         self._passes += 1
         await step.do(f"mood {self._passes}", None, returning(self._passes))
         return values.encode(None)
+
+
+def after(seconds: float, value: Any) -> StepCallback:
+    async def callback(_: StepContext) -> Encoded:
+        await asyncio.sleep(seconds)
+        return values.encode(value)
+
+    return callback
+
+
+async def fan(event: RunEvent, step: StepPort) -> Encoded:
+    """Steps side by side and inside of one another, with waits among them; then a rollback of it all."""
+    params = values.decode(event.payload)
+
+    async def pack(context: StepContext) -> Encoded:
+        await step.do("weigh", None, after(0.02, {"grams": 420}))
+        await step.do("print the label", None, after(0.03, "label-77.pdf"))
+        return values.encode({"packed": True})
+
+    async def undo(_: Any) -> None:
+        return None
+
+    await asyncio.gather(
+        *(
+            step.do(f"reserve {sku}", None, after(0.02 * (n + 1), {"sku": sku}), RollbackOptions(undo))
+            for n, sku in enumerate(("lamp", "desk", "chair", "rug"))
+        ),
+        step.do("pack", None, pack),
+        step.sleep("let the glue dry", 40),
+    )
+    await asyncio.gather(
+        step.wait_for_event("courier", {"type": "picked-up", "timeout": "2 days"}),
+        step.wait_for_event("warehouse", {"type": "counted", "timeout": "3 hours"}),
+        step.sleep("cooling", "6 hours"),
+    )
+    if params.get("broken"):
+        raise CardDeclined("the courier came back with everything")
+    return values.encode({"ok": True})
+
+
+async def long(event: RunEvent, step: StepPort) -> Encoded:
+    """As many steps as the params say, in turn, now and then one that fails first."""
+    params = values.decode(event.payload)
+    for n in range(params.get("steps", 500)):
+
+        async def page(context: StepContext, n: int = n) -> Encoded:
+            if n % 97 == 96 and context.attempt == 1:
+                raise ConnectionError(f"page {n} could not be read")
+            return values.encode({"page": n, "rows": 50})
+
+        await step.do("read page", {"retries": {"limit": 3, "delay": 0}}, page)
+    return values.encode({"pages": params.get("steps", 500)})
+
+
+async def narrow(_: RunEvent, step: StepPort) -> Encoded:
+    """One at a time, and it takes for ever."""
+
+    async def upload(_: StepContext) -> Encoded:
+        await asyncio.Event().wait()
+        return values.encode(None)
+
+    await step.do("upload the archive", {"timeout": "1 day"}, upload)
+    return values.encode(None)
+
+
+def workflows() -> dict[str, Runner]:
+    """Made anew for each engine: one of them counts."""
+    return {
+        "orders": order,
+        "quick": quick,
+        "hostile": hostile,
+        "moody": Moody(),
+        "fan": fan,
+        "long": long,
+        "narrow": narrow,
+    }

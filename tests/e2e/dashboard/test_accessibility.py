@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from bindings.values import encode
 from tests.e2e.dashboard.running import Running
 
 Open = Callable[..., Page]
@@ -44,6 +45,20 @@ VIEWS = {
     "compare": f"{_ORDERS}/order-done/compare?with=order-declined",
     "compare-pick": f"{_ORDERS}/order-done/compare",
     "value": f"{_ORDERS}/order-done/values/step-1/view",
+    "duplicate-carrying": "/workflows/orders/create?like=order-done&carry=2&replace=1",
+    "list-columns": "?columns=where.steps.duration.created.started.ended.trigger",
+    "instance-parallel": "/workflows/fan/instances/fan-waiting",
+    "instance-nested-step": "/workflows/fan/instances/fan-waiting?step=5",
+    "instance-rolled-back": "/workflows/fan/instances/fan-broken?step=1",
+    "graph-parallel": "/workflows/fan/instances/fan-waiting?tab=graph",
+    "instance-long": "/workflows/long/instances/long-1",
+    "graph-long": "/workflows/long/instances/long-1?tab=graph",
+    "instance-moved": f"{_ORDERS}/order-moved",
+    "instance-real-time": f"{_ORDERS}/order-moved?time=real",
+    "instance-terminated": f"{_ORDERS}/order-terminated",
+    "instance-running": "/workflows/narrow/instances/narrow-1",
+    "instance-queued": "/workflows/narrow/instances/narrow-3",
+    "replay-differs": "/workflows/moody/instances/moody-1?tab=advice",
 }
 
 
@@ -61,8 +76,33 @@ def instances(shop: Running) -> None:
     shop.create("orders", "order-done", {"sleep": 0, "items": [{"sku": "B7", "qty": 1}]})
     shop.idle()
     shop.do(lambda: shop.engine.workflow("orders").pause("order-paused"))
-    shop.do(lambda: shop.engine.workflow("orders").send_event("order-done", {"type": "approval"}))
+    shop.do(
+        lambda: shop.engine.workflow("orders").send_event(
+            "order-done", {"type": "approval", "payload": encode({"by": "Meera"})}
+        )
+    )
+    shop.create("orders", "order-terminated", {})
+    shop.create("orders", "order-moved", {"sleep": "2 hours", "failures": 1})
+    shop.create("fan", "fan-waiting", {"order": "o-77", "items": ["lamp", "desk", "chair", "rug"]})
+    shop.create("fan", "fan-broken", {"broken": True})
+    shop.create("long", "long-1", {"steps": 500})
+    shop.create("moody", "moody-1", {})
     shop.idle()
+    shop.do(lambda: shop.engine.workflow("orders").terminate("order-terminated", {"reason": "ordered twice"}))
+    for kind in ("picked-up", "counted"):
+        shop.do(lambda kind=kind: shop.engine.workflow("fan").send_event("fan-broken", {"type": kind}))
+    shop.do(lambda: shop.engine.advance(7_200_000))
+    shop.do(lambda: shop.engine.commands.skip_sleep(_key(shop, "fan", "fan-broken")))
+    shop.idle()
+    for n in range(1, 4):
+        shop.create("narrow", f"narrow-{n}", {})
+
+
+def _key(shop: Running, workflow: str, instance_id: str) -> int:
+    state = next(state for state in shop.engine.workflows() if state.name == workflow)
+    key = shop.engine.store.find(state.key, instance_id)
+    assert key is not None
+    return key
 
 
 def _axe(page: Page) -> list[dict[str, Any]]:
@@ -81,17 +121,23 @@ def test_a_view_breaks_no_rule_of_accessibility(
     shop: Running, open_page: Open, screenshots: Path, view: str, theme: str
 ) -> None:
     page = open_page(shop.base + VIEWS[view], theme=theme)
+    if view == "replay-differs":
+        page.get_by_role("button", name="Check the replay").click()
+        expect(page.locator(".replay .notice")).to_be_visible()
     page.wait_for_timeout(80)
     page.screenshot(path=screenshots / f"{view}-{theme}.png", full_page=True)
 
     assert [(one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in _axe(page)] == []
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_view_fits_a_window_of_360_px(shop: Running, open_page: Open, screenshots: Path, view: str) -> None:
-    page = open_page(shop.base + VIEWS[view], width=360)
+def test_a_view_fits_a_window_of_360_px(
+    shop: Running, open_page: Open, screenshots: Path, view: str, theme: str
+) -> None:
+    page = open_page(shop.base + VIEWS[view], width=360, theme=theme)
     page.wait_for_timeout(50)
-    page.screenshot(path=screenshots / f"{view}-narrow.png", full_page=True)
+    page.screenshot(path=screenshots / f"{view}-narrow-{theme}.png", full_page=True)
 
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
 from emulator.storage.records import NewInstance, Status, StepKind, StepRow, StepState, Trigger, VersionRow
 from emulator.storage.sqlite import SqliteStore
@@ -114,18 +114,15 @@ def test_an_instance_opens_and_changes_among_the_others(crowd: Running, open_pag
     expect(page.locator("#now")).to_contain_text("waits for an event")
 
 
-def test_the_first_view_is_small(crowd: Running, open_page: Open) -> None:
-    """Under 100 KB, styles and scripts included, as they travel on loopback."""
-    total = 0
-    page = open_page(f"{crowd.base}/limits")
+@pytest.mark.parametrize("query", ["", "/workflows/orders/instances/order-000001"])
+def test_the_first_view_is_small(crowd: Running, open_page: Open, query: str) -> None:
+    """Under 100 KB with styles and scripts, as it travels, with nothing in the cache."""
+    page = open_page(f"{crowd.base}/limits.json")
+    requests: list[Request] = []
+    page.on("requestfinished", lambda request: requests.append(request))
+    page.goto(crowd.base + query)
+    expect(page.locator("#live")).to_contain_text("Live")
 
-    def count(response: object) -> None:
-        nonlocal total
-        total += len(response.body())  # type: ignore[attr-defined]
-
-    page.on("requestfinished", lambda request: count(request.response()))
-    page.goto(f"{crowd.base}?q=order-00004")
-    page.wait_for_timeout(300)
-
-    print(f"the first view is {total / 1024:.0f} KB")
-    assert total < 200 * 1024
+    total = sum(request.sizes()["responseBodySize"] for request in requests)
+    print(f"the first view is {total / 1024:.0f} KB in {len(requests)} answers")
+    assert total < 100 * 1024

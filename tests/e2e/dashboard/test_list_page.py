@@ -125,6 +125,19 @@ def test_the_keyboard_moves_opens_and_goes_back(shop: Running, open_page: Open) 
     expect(page).to_have_url(re.compile("workflow=quick"))
 
 
+def test_the_row_that_the_keys_are_at_stays_so_when_the_list_changes(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=quick")
+    expect(page.locator("#live")).to_contain_text("Live")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    here = page.locator("tr.here .id").inner_text()
+
+    shop.create("quick", "quick-while-pointing", {})
+    expect(page.locator("#matches")).to_contain_text("61 instances")
+
+    expect(page.locator("tr.here .id")).to_have_text(here)
+
+
 def test_an_instance_is_found_by_id_from_anywhere(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}/limits")
     page.keyboard.press("Control+k")
@@ -133,6 +146,18 @@ def test_an_instance_is_found_by_id_from_anywhere(shop: Running, open_page: Open
     page.keyboard.press("Enter")
 
     expect(page.locator("h1")).to_contain_text("quick-033")
+
+
+def test_the_box_at_the_top_searches_as_one_types_and_lets_the_focus_pass(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}/limits")
+    page.locator("#find").focus()
+    expect(page.locator("#palette")).not_to_be_visible()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") != "find"
+
+    page.locator("#find").focus()
+    page.keyboard.type("quick-033")
+    expect(page.locator("#palette li[aria-selected='true']")).to_contain_text("quick-033")
 
 
 def test_new_instances_appear_without_reloading(shop: Running, open_page: Open) -> None:

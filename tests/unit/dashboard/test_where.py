@@ -77,7 +77,7 @@ def test_an_error_of_run_itself_is_told_apart(instance: MakeInstance) -> None:
 
 def test_a_workflow_without_code_blocks_what_has_not_ended(instance: MakeInstance) -> None:
     assert where(instance(), None, defined=False).plain.startswith("blocked")
-    assert where(instance(status=Status.COMPLETE, ended_at=5), None, defined=False).plain == ""
+    assert where(instance(status=Status.COMPLETE, ended_at=5), None, defined=False).plain == "returned nothing"
 
 
 def test_a_queued_one_says_its_place(instance: MakeInstance) -> None:
@@ -88,4 +88,4 @@ def test_a_complete_one_says_what_it_returned(instance: MakeInstance) -> None:
     row = instance(status=Status.COMPLETE, ended_at=5)
 
     assert where(row, None, output='{"n":1}').plain == 'returned {"n":1}'
-    assert where(row, None, output="null").plain == ""
+    assert where(row, None, output="null").plain == "returned nothing"

@@ -1,0 +1,56 @@
+"""The graph of the steps: what comes after what, and where lines meet."""
+
+from __future__ import annotations
+
+from emulator.dashboard.graph import build_graph
+from emulator.storage.records import StepKind, StepState
+from emulator.storage.view_records import StepBrief
+
+
+def brief(seq: int, name: str, start: int, end: int | None, parent: int | None = None) -> StepBrief:
+    state = StepState.COMPLETED if end is not None else StepState.IN_FLIGHT
+    return StepBrief(1, seq, StepKind.DO, name, 1, parent, state, 1, start, end, None, "{}", None)
+
+
+def rows(*steps: StepBrief) -> dict[str, int]:
+    """The row of each step, from above."""
+    graph = build_graph(list(steps), 1, {})
+    assert graph is not None
+    heights = sorted({node.y for node in graph.nodes})
+    return {node.name: heights.index(node.y) for node in graph.nodes}
+
+
+def edges(*steps: StepBrief) -> int:
+    graph = build_graph(list(steps), 1, {})
+    assert graph is not None
+    return len(graph.edges)
+
+
+def test_steps_in_turn_are_below_one_another() -> None:
+    assert rows(brief(1, "a", 0, 5), brief(2, "b", 5, 9), brief(3, "c", 9, None)) == {"a": 0, "b": 1, "c": 2}
+
+
+def test_steps_side_by_side_are_beside_one_another() -> None:
+    assert rows(brief(1, "a", 0, 5), brief(2, "b", 0, 9), brief(3, "c", 9, 10)) == {"a": 0, "b": 0, "c": 1}
+
+
+def test_a_step_after_a_short_branch_does_not_come_after_the_long_one() -> None:
+    """What goes on in one branch stands below that branch alone."""
+    steps = [brief(1, "short", 0, 2), brief(2, "long", 0, 9), brief(3, "next", 2, 4)]
+
+    assert rows(*steps) == {"short": 0, "long": 0, "next": 1}
+    assert edges(*steps) == 1
+
+
+def test_a_step_inside_of_another_comes_after_it_and_before_nothing_outside() -> None:
+    steps = [brief(1, "outer", 0, 9), brief(2, "inner", 1, 5, parent=1), brief(3, "after", 9, 10)]
+
+    assert rows(*steps) == {"outer": 0, "inner": 1, "after": 1}
+    assert edges(*steps) == 2
+
+
+def test_many_steps_before_many_meet_in_one_point() -> None:
+    first = [brief(n, f"a{n}", 0, 5) for n in (1, 2, 3)]
+    second = [brief(n, f"b{n}", 6, 9) for n in (4, 5, 6)]
+
+    assert edges(*first, *second) == 6
