@@ -31,6 +31,8 @@ _log = logging.getLogger("stepwell.dev")
 
 #: What steps in flight get at Ctrl-C; a second Ctrl-C ends at once.
 GRACE_MS: Final = 5_000
+#: How often it is looked whether the state folder is still there, in seconds.
+_LOOK_S: Final = 1.0
 
 
 def run_dev(path: Path, configs: Sequence[str], flags: Mapping[str, Any], env_files: Sequence[Path]) -> str | None:
@@ -79,6 +81,15 @@ def _with_folder(sources: Sequence[Source], opened: Sequence[Opened], printer: P
         sock.close()
 
 
+def lost(folder: StateFolder) -> StateFolderError:
+    """What to say when the folder has been deleted while it was in use."""
+    return StateFolderError(
+        f"The state folder {folder.path} was deleted or moved while Stepwell was running: what it held is lost, "
+        "and nothing could be stored any more, so Stepwell has stopped. Start it again; to begin afresh, stop it "
+        "before you delete the folder."
+    )
+
+
 class _Session:
     """One run of `stepwell dev`."""
 
@@ -120,8 +131,8 @@ class _Session:
             self._tell_of_the_token()
             await self._until_stopped(emulator)
             self._tell_of_the_end(engine.executing)
-        except WorkerLoadError:
-            engine.crash()  # nothing was begun, so nothing is written
+        except (WorkerLoadError, StateFolderError):
+            engine.crash()  # nothing was begun, or nothing can be kept: so nothing is written
             raise
         finally:
             await emulator.stop(GRACE_MS)
@@ -164,21 +175,28 @@ class _Session:
             signal.signal(getattr(signal, name), stop)
 
     async def _until_stopped(self, emulator: Emulator) -> None:
-        if not self._settings.reload:
-            await self._stopping.wait()
-            return
-        from emulator.worker.reload import watch
+        """Raises `StateFolderError` when the state folder is lost before anybody stops this."""
+        watching = [asyncio.create_task(self._watch_folder())]
+        if self._settings.reload:
+            from emulator.worker.reload import watch
 
-        watching = [
-            asyncio.create_task(
-                watch(one.project.folder, partial(self._reload, emulator, index), ignored=[self._folder.path])
-            )
-            for index, one in enumerate(self._opened)
-        ]
+            watching += [
+                asyncio.create_task(
+                    watch(one.project.folder, partial(self._reload, emulator, index), ignored=[self._folder.path])
+                )
+                for index, one in enumerate(self._opened)
+            ]
         await self._stopping.wait()
         for task in watching:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
+        if self._folder.is_lost:
+            raise lost(self._folder)
+
+    async def _watch_folder(self) -> None:
+        while not self._folder.is_lost:
+            await asyncio.sleep(_LOOK_S)
+        self._stopping.set()
 
     async def _reload(self, emulator: Emulator, index: int) -> None:
         name = emulator.workers[index].host.name

@@ -32,6 +32,7 @@ class StateFolder:
         self.path = path
         self._is_new = False
         self._lock: IO[str] | None = None
+        self._claimed: os.stat_result | None = None
 
     @property
     def database(self) -> Path:
@@ -65,10 +66,22 @@ class StateFolder:
         )
 
     def announce(self, url: str) -> None:
-        """Writes down where this process answers, for the command line."""
+        """Writes down where this process answers, for the command line. The database is there by now."""
+        self._claimed = os.stat(self.database)
         new = self.path / f"{_SERVER}.new"
         new.write_text(json.dumps({"url": url, "pid": os.getpid()}), encoding="utf-8")
         new.replace(self.path / _SERVER)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether somebody has deleted or replaced the folder or its database since `announce`.
+
+        The operating system keeps deleted files for as long as we have them open: nothing else would tell.
+        """
+        return not (self._is_ours() and _is_same(self.database, self._claimed))
+
+    def _is_ours(self) -> bool:
+        return self._lock is not None and _is_same(self.path / _LOCK, os.fstat(self._lock.fileno()))
 
     def forget_if_new(self) -> None:
         """Removes the folder, if it was made by `claim`: a start that failed leaves nothing behind."""
@@ -78,10 +91,18 @@ class StateFolder:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def release(self) -> None:
-        (self.path / _SERVER).unlink(missing_ok=True)
+        if self._is_ours():  # else it is gone, or of another process by now
+            (self.path / _SERVER).unlink(missing_ok=True)
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+def _is_same(path: Path, known: os.stat_result | None) -> bool:
+    try:
+        return known is not None and os.path.samestat(os.stat(path), known)
+    except OSError:
+        return False
 
 
 def read_running(folder: Path) -> RunningServer | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -155,3 +156,34 @@ def test_an_open_page_of_the_dashboard_does_not_hold_up_the_stop(server: DevProc
         assert server.stop() == 0
         assert time.monotonic() - asked_at < 1.5
         assert "event: stopped" in list(events)
+
+
+@pytest.mark.parametrize("gone", ["state", "state/stepwell.sqlite"])
+def test_a_state_folder_that_is_deleted_while_it_is_in_use_ends_the_run_in_one_paragraph(
+    server: DevProcess, tmp_path: Path, gone: str
+) -> None:
+    ready = f"Ready on {server.url}\n"
+    path = tmp_path / gone
+
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    assert server.wait() == 1
+    said = server.output.removeprefix(ready)
+    assert said.startswith(f"The state folder {tmp_path / 'state'} was deleted or moved while Stepwell was running")
+    assert "Start it again" in said
+    assert said.count("\n") == 1
+
+
+def test_a_state_folder_that_another_process_has_made_anew_is_left_alone(
+    dev: Start, folder: Path, server: DevProcess, tmp_path: Path
+) -> None:
+    assert server.url
+    (tmp_path / "state").rename(tmp_path / "moved")
+    other = dev(folder)
+    other.create("flow", "kept", {"here": str(tmp_path)})
+
+    assert server.wait() == 1
+    other.kill()
+
+    assert (tmp_path / "state" / "server.json").exists()
+    assert dev(folder).instance("flow", "kept")["status"] == "running"
