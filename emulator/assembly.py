@@ -13,7 +13,8 @@ from emulator.clock import Clock, SystemClock, resolve
 from emulator.config import Project, Settings, WorkflowConfig
 from emulator.engine.compat import Compat
 from emulator.engine.definitions import Version, WorkflowDefinition
-from emulator.engine.engine import SKEW_SETTING, Engine
+from emulator.engine.engine import Engine
+from emulator.engine.travel import SKEW_SETTING
 from emulator.engine_thread import EngineThread
 from emulator.limits import Limits
 from emulator.server.app import App

@@ -8,10 +8,9 @@ import logging
 import uuid
 from collections.abc import Callable
 
-from bindings.errors import EngineError
 from bindings.ports import Runner
 from bindings.values import Encoded
-from emulator.clock import Clock, Slice, SystemClock, VirtualClock, breathe, turns
+from emulator.clock import Clock, breathe
 from emulator.engine.binding import Binding
 from emulator.engine.clock_moves import ClockMoves
 from emulator.engine.commands import Commands, not_found
@@ -25,15 +24,12 @@ from emulator.engine.replay import Finding, Replays
 from emulator.engine.replay_check import ReplayCheck, check_replay
 from emulator.engine.retries import StepConfigs
 from emulator.engine.schedules import Schedules
+from emulator.engine.travel import Outlook, TimeTravel
 from emulator.limits import Limits
 from emulator.storage.records import Trigger, VersionRow
 from emulator.storage.store import Store
 
 _log = logging.getLogger("stepwell.engine")
-
-#: Where the clock's skew is kept across restarts.
-SKEW_SETTING = "clock_skew_ms"
-_MOMENT_NS = 100_000_000
 
 
 class Engine:
@@ -65,6 +61,8 @@ class Engine:
         self.commands = Commands(self._core, self._passes)
         self.creation = Creation(self._core, self._passes)
         self.schedules = Schedules(self._core, self._by_key, self.creation)
+        outlook = Outlook(self._is_quiet, self.next_at, self._next_wake, self._passes.wake_due)
+        self._travel = TimeTravel(self._core, self.clock_moves, outlook)
         self._started = False
         self._at_failure: list[Callable[[], None]] = []
         self._core.commits.on_failure(self._stop_for_good)
@@ -209,88 +207,38 @@ class Engine:
     @property
     def is_idle(self) -> bool:
         """Whether nothing goes on without time or a call: every instance waits, is paused, queued or finished."""
-        core = self._core
-        return (
-            core.slots.total <= core.parked
-            and not len(core.settling)
-            and not self._passes.starting
-            and not self._passes.alarm.is_due
-            and not self.schedules.creating
-            and not self.store.dirty
-        )
+        return self._travel.is_idle
+
+    def _is_quiet(self) -> bool:
+        busy = len(self._core.settling) or self._passes.starting or self._passes.alarm.is_due
+        return not (busy or self.schedules.creating or self.store.dirty)
 
     async def idle(self) -> None:
-        """Returns when nothing goes on any more by itself.
-
-        Code of users that awaits something of its own (a request, a timer) counts as going on.
-        """
-        while not self.is_idle:
-            await turns(2)
-            if not self.is_idle and not self.store.dirty and not len(self._core.settling):
-                await breathe()
+        """Returns when nothing goes on any more by itself."""
+        await self._travel.idle()
 
     def next_at(self) -> int | None:
         """When something is due: a wake, a timeout, a schedule."""
-        times = (self.store.next_wake(), self._core.callbacks.deadlines.next_at(), self.schedules.next_at())
-        return min((at for at in times if at is not None), default=None)
+        return _earliest(self._next_wake(), self._core.callbacks.deadlines.next_at())
+
+    def _next_wake(self) -> int | None:
+        return _earliest(self.store.next_wake(), self.schedules.next_at())
 
     async def advance(self, ms: int) -> None:
         """Moves the clock; what becomes due happens in order, each instance going on until it waits again."""
-        end = self.clock.now() + ms
-        skew_ms = self._skew_ms() + ms
-        await self._gone_on()
-        while (at := self.next_at()) is not None and at <= end:
-            await self._move_to(at)
-        if isinstance(self.clock, SystemClock):
-            # Real time has passed meanwhile; the clock is moved by all of `ms` nevertheless.
-            self._skew_by(self.clock, skew_ms - self.clock.skew_ms)
-        await self._move_to(end)
-
-    def _skew_ms(self) -> int:
-        return self.clock.skew_ms if isinstance(self.clock, SystemClock) else 0
-
-    def _skew_by(self, clock: SystemClock, ms: int) -> None:
-        """Moves real time forward; what the move comes to is kept for the next process."""
-        start = clock.now()
-        clock.move(max(ms, 0))
-        self.clock_moves.note(start, start + ms)
-        self.store.put_setting(SKEW_SETTING, str(clock.skew_ms))
+        await self._travel.advance(ms)
 
     async def advance_to_next(self) -> int | None:
         """Moves the clock to what is due next; gives that time, or None when nothing is."""
-        await self._gone_on()
-        at = self.next_at()
-        if at is not None:
-            await self._move_to(at)
-        return at
-
-    async def _move_to(self, at: int) -> None:
-        self.move_clock(at)
-        await self._gone_on()
-
-    async def _gone_on(self) -> None:
-        """Everything has gone on as far as it can without more time.
-
-        In real time a callback may be at something that takes long, or that only a timeout ends: it is not waited
-        for any longer than a moment (case timeout-default).
-        """
-        if isinstance(self.clock, VirtualClock):
-            await self.idle()
-            return
-        patience = Slice(_MOMENT_NS)
-        while not self.is_idle and not patience.over:
-            await breathe()
+        return await self._travel.advance_to_next()
 
     def move_clock(self, at: int) -> None:
         """Sets the time and wakes what is due by then; `idle` returns when that has gone on as far as it can."""
-        clock = self.clock
-        if isinstance(clock, VirtualClock):
-            clock.move_to(at)
-        elif isinstance(clock, SystemClock):
-            self._skew_by(clock, at - clock.now())
-        else:
-            raise EngineError(f"This clock cannot be moved: {type(clock).__name__}")
-        self._passes.wake_due()
+        self._travel.move(at)
+
+
+def _earliest(*times: int | None) -> int | None:
+    return min((at for at in times if at is not None), default=None)
 
 
 def _warn_of(finding: Finding) -> None:

@@ -32,6 +32,8 @@ class Changes:
         self._changed: set[int] = set()
         self._waiting: dict[int, list[asyncio.Future[None]]] = {}
         self._observers: list[Callable[[frozenset[int]], None]] = []
+        #: Commits so far that changed an instance.
+        self.published = 0
 
     def note(self, key: int) -> None:
         """The instance has a new entry in this turn."""
@@ -46,6 +48,7 @@ class Changes:
             return
         changed = frozenset(self._changed)
         self._changed.clear()
+        self.published += 1
         if self._waiting:
             for key in changed & self._waiting.keys():
                 for future in self._waiting.pop(key):

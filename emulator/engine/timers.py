@@ -123,6 +123,10 @@ class Deadlines:
             self._cancelled -= 1
         return self._heap[0][0] + self._watch.stood_ms if self._heap else None
 
+    def pending(self) -> frozenset[Deadline]:
+        """Those that are neither over nor cancelled."""
+        return frozenset(deadline for _, _, deadline in self._heap if not deadline.is_over)
+
     def _any_left(self) -> bool:
         return self.next_at() is not None
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from bindings.errors import EngineError
+from bindings.values import UNDEFINED_TEXT, decode, encode
 from emulator.clock import SystemClock, turns
+from emulator.engine.binding import Binding
 from emulator.engine.definitions import Version, WorkflowDefinition
-from emulator.engine.engine import SKEW_SETTING, Engine
+from emulator.engine.engine import Engine
+from emulator.engine.travel import SKEW_SETTING
 from emulator.storage.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio
@@ -116,8 +120,6 @@ async def test_a_clock_of_another_kind_cannot_be_moved(world) -> None:
 
 
 async def test_advancing_a_real_clock_keeps_its_skew_for_the_next_process(tmp_path) -> None:
-    from bindings.values import UNDEFINED_TEXT
-
     async def run(event, step):
         await step.sleep("z", "1 day")
         return UNDEFINED_TEXT
@@ -139,6 +141,85 @@ async def test_advancing_a_real_clock_keeps_its_skew_for_the_next_process(tmp_pa
     again = SqliteStore(path)
     assert int(again.setting(SKEW_SETTING)) >= 24 * HOUR
     again.close()
+
+
+@pytest.fixture
+async def real() -> AsyncIterator[Callable[..., Awaitable[Binding]]]:
+    """Starts an engine on real time whose Workflow is the given run(); gives the engine and its binding."""
+    engine = Engine(SqliteStore(":memory:"), SystemClock())
+
+    async def begin(run) -> tuple[Engine, Binding]:
+        engine.define(WorkflowDefinition("flow", "Flow"), run, Version("v1"))
+        await engine.start()
+        return engine, engine.workflow("flow")
+
+    yield begin
+    await engine.stop()
+    engine.store.close()
+
+
+async def test_a_step_that_works_for_a_while_is_not_timed_out_by_a_clock_that_is_moved_a_day(real) -> None:
+    async def work(context):
+        await asyncio.sleep(0.3)  # as a request would take
+        return encode(context.attempt)
+
+    async def run(event, step):
+        await step.sleep("z", "1 hour")
+        return await step.do("a", None, work)
+
+    engine, flow = await real(run)
+    await flow.create({"id": "one"})
+    await engine.advance(24 * HOUR)
+
+    assert decode((await flow.status("one")).output) == 1
+
+
+async def test_everything_that_was_created_before_has_gone_on_when_the_clock_was_moved(real) -> None:
+    async def run(event, step):
+        await step.sleep("z", "1 hour")
+        return UNDEFINED_TEXT
+
+    engine, flow = await real(run)
+    for part in range(20):
+        await flow.create_batch([{"id": f"i{part * 100 + n}"} for n in range(100)])
+    await engine.advance(HOUR)
+
+    assert {(await flow.status(f"i{n}")).status for n in range(0, 2000, 7)} == {"complete"}
+
+
+async def test_what_is_due_next_on_real_time_is_no_timeout_of_a_step_that_works(real) -> None:
+    release = asyncio.Event()
+
+    async def run(event, step):
+        return await step.do("a", None, lambda context: _until(release))
+
+    engine, flow = await real(run)
+    await flow.create({"id": "one"})
+
+    assert await engine.advance_to_next() is None
+    release.set()
+
+
+async def _until(event: asyncio.Event) -> str:
+    await event.wait()
+    return UNDEFINED_TEXT
+
+
+async def test_the_clock_stays_within_the_times_that_can_be_written_as_a_date(world) -> None:
+    def fail():
+        raise RuntimeError("no")
+
+    async def flow(params, step):
+        await step.do("a", fail, {"retries": {"limit": 1, "delay": 1e308}})
+
+    await world.start(flow)
+    await world.create()
+    with pytest.raises(EngineError, match="beyond the year 8999"):
+        await world.engine.advance_to_next()
+    with pytest.raises(EngineError, match="beyond the year 8999"):
+        await world.engine.advance(10**15)
+
+    assert world.clock.now() == world.clock.START_AT
 
 
 async def test_v14_commands_on_one_instance_never_interleave(world) -> None:
