@@ -67,7 +67,7 @@ class Outcomes:
         """Errors the instance, after its rollbacks."""
         run.reached(Point.BEFORE_END)
         rollbacks = self._rollbacks(run)
-        public = self._public(run, error)
+        public = self.public_error(run.instance, error)
         if rollbacks is not None and len(rollbacks):
             await self.roll_back(run, rollbacks, public, Status.ERRORED)
             return
@@ -93,11 +93,11 @@ class Outcomes:
         )
         await self._over(instance)
 
-    def _public(self, run: Run, error: ErrorInfo) -> ErrorInfo:
+    def public_error(self, instance: Instance, error: ErrorInfo) -> ErrorInfo:
         """The instance's error: it crosses the RPC boundary, where names that are not built in fold."""
         if error.name != NON_RETRYABLE and not is_non_retryable(error):
             return error.folded()
-        if run.instance.workflow.definition.preserve_non_retryable:
+        if instance.workflow.definition.preserve_non_retryable:
             return unprefixed(error)
         legacy = _LEGACY_NON_RETRYABLE
         return ErrorInfo(legacy.name, legacy.message, error.stack, error.cause)

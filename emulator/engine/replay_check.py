@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from bindings.errors import ErrorInfo, RunAborted, error_info
@@ -58,6 +58,8 @@ async def check_replay(core: Core, passes: Passes, instance: Instance, runner: R
         replays.ends(instance)
     if findings:
         return ReplayCheck(findings[0].text, findings[0].place, len(made), False)
+    if end.error is not None:
+        end = replace(end, error=passes.outcomes.public_error(instance, end.error))
     text = _difference_at_end(core, instance, before, made, end)
     place = made[-1].place if text and made else None
     return ReplayCheck(text, place, len(made), end.output is not None or end.error is not None)
@@ -83,7 +85,7 @@ async def _followed(core: Core, task: asyncio.Task[Encoded]) -> _End:
     error = task.exception()
     if error is None:
         return _End(output=task.result())
-    return _End() if isinstance(error, RunAborted) else _End(error=error_info(error).folded())
+    return _End() if isinstance(error, RunAborted) else _End(error=error_info(error))
 
 
 def recorded_trace(rows: Sequence[StepRow], version_id: str) -> Trace:

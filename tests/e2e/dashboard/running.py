@@ -51,6 +51,7 @@ class Running:
     url: str
     engine: Engine
     loop: Loop
+    parts: ServerParts
 
     @property
     def base(self) -> str:
@@ -104,7 +105,7 @@ class Dashboard:
             folders={"shop": project},
         )
         self._server_loop.run(self._start_server())
-        return Running(url, self._engine, self._engine_loop)
+        return Running(url, self._engine, self._engine_loop, self._parts)
 
     async def _start_engine(self) -> Engine:
         store = SqliteStore(str(self._folder / "dashboard.sqlite"))

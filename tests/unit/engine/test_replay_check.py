@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bindings.errors import WorkerError
+from bindings.errors import NonRetryableError, WorkerError
 
 pytestmark = pytest.mark.anyio
 
@@ -87,6 +87,20 @@ async def test_the_same_error_is_none_and_another_is_one(world) -> None:
 
     text[0] = "never"
     assert "in a replay it raised Error: ValueError: never" in (await check(world)).difference
+
+
+async def test_an_error_that_forbids_retries_is_the_same_in_a_replay(world) -> None:
+    async def flow(params, step):
+        def fail():
+            raise NonRetryableError("out of stock")
+
+        await step.do("a", fail)
+
+    await world.start(flow)
+    await world.create()
+    assert (await world.error())[0] == "NonRetryableError"
+
+    assert (await check(world)).difference == ""
 
 
 async def test_an_instance_that_waits_is_compared_as_far_as_it_has_come(world) -> None:

@@ -1,0 +1,77 @@
+"""What open pages say when code cannot be loaded, the engine cannot write, or the server has stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.dashboard.running import Dashboard, Running
+
+Open = Callable[..., Page]
+
+PROBLEM = f"""src/entry.py cannot be loaded: it raised an exception.
+
+Traceback (most recent call last):
+  File "{Path(__file__).parent / "shop.py"}", line 27, in charge
+    raise CardDeclined(f"card {{card}} was declined by the bank")
+CardDeclined: card bad was declined by the bank
+"""
+
+
+def test_code_that_could_not_be_loaded_is_said_on_open_pages_until_it_is_mended(
+    shop: Running, open_page: Open, screenshots: Path
+) -> None:
+    page = open_page(shop.base)
+    expect(page.locator("#live")).to_contain_text("Live")
+    shop.parts.notices.not_loaded("shop", PROBLEM)
+
+    trouble = page.locator(".trouble")
+    expect(trouble.locator("summary").first).to_contain_text("shop could not be loaded as its files are now")
+    expect(trouble.locator(".source .here")).to_be_visible()
+    page.screenshot(path=screenshots / "not-loaded-light.png")
+
+    shop.parts.notices.loaded("shop")
+    expect(trouble).to_have_count(0)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_engine_that_cannot_write_says_so_and_what_to_do(
+    tmp_path: Path, open_page: Open, screenshots: Path, theme: str
+) -> None:
+    with Dashboard(tmp_path) as running:
+        page = open_page(running.base, theme=theme)
+        expect(page.locator("#live")).to_contain_text("Live")
+        running.do(lambda: _fail(running))
+
+        expect(page.locator("main")).to_contain_text("The engine has stopped")
+        expect(page.locator("main")).to_contain_text("OSError: the disk is full")
+        page.screenshot(path=screenshots / f"engine-stopped-{theme}.png")
+
+
+async def _fail(running: Running) -> None:
+    """The next commit fails, as on a full disk."""
+    store = running.engine.store
+
+    def full() -> None:
+        del store.commit
+        raise OSError("the disk is full")
+
+    store.commit = full  # type: ignore[method-assign]
+    store.put_setting("x", "y")
+
+
+def test_a_page_whose_server_has_stopped_says_that_it_shows_the_past(
+    tmp_path: Path, open_page: Open, screenshots: Path
+) -> None:
+    with Dashboard(tmp_path) as running:
+        running.create("quick", "one", {})
+        page = open_page(running.base)
+        expect(page.locator("#live")).to_contain_text("Live")
+
+    expect(page.locator("#stopped")).to_contain_text("Stepwell does not answer")
+    expect(page.locator("#live")).to_contain_text("Stopped")
+    expect(page.locator("#rows .id")).to_have_text("one")
+    page.screenshot(path=screenshots / "stopped-light.png")
