@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import click
 
+from emulator.terminal.safe import encode_anything
+
 #: Exit code of every error that a message explains.
 FAILED: Final = 1
 
@@ -40,6 +42,7 @@ class LazyGroup(click.Group):
 @click.version_option(package_name="stepwell")
 def main() -> None:
     """Cloudflare Workflows on your own machine."""
+    encode_anything(sys.stdout, sys.stderr)
 
 
 def fail(text: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -52,7 +53,7 @@ class Asked:
     def answer(self, result: object, say: Callable[[Any], None]) -> None:
         """Prints a result: as JSON when that was asked for, else as `say` does."""
         if self.as_json:
-            click.echo(json.dumps(result, indent=2, ensure_ascii=False))
+            click.echo(_json_text(result))
         else:
             say(result)
 
@@ -61,6 +62,16 @@ class Asked:
         from emulator import cli_tables as show
 
         self.answer(result, lambda _: show.say(show.plain(sentence)))
+
+
+def _json_text(result: object) -> str:
+    """Readable where the terminal can show it, else in ASCII: what is printed is JSON in any case."""
+    text = json.dumps(result, indent=2, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(result, indent=2)
+    return text
 
 
 def read_json(text: str, what: str) -> Any:

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bindings.durations import describe_ms
+from emulator.terminal import safe
 
 _COLOURS: Final = {
     "queued": "cyan",
@@ -61,7 +62,8 @@ def _console() -> Console:
 
 # -- cells
 def plain(value: object) -> str:
-    return escape(str(value))
+    """Text that may be user code's: neither markup nor control characters in it have an effect."""
+    return escape(safe.visible(str(value)))
 
 
 def status(word: str) -> str:
@@ -83,7 +85,11 @@ def duration(start: str | None, end: str | None) -> str | None:
 
 
 def error(of: Mapping[str, Any] | None) -> str | None:
-    return None if of is None else f"[red]{plain(of['name'])}: {plain(of['message'])}[/]"
+    return (
+        None
+        if of is None
+        else f"[red]{plain(of['name'])}: {plain(safe.shortened(of['message'], safe.LONGEST_ERROR))}[/]"
+    )
 
 
 def value(data: object, most: int) -> str:

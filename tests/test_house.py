@@ -91,7 +91,13 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.worker",
     ),
     # the command line; nothing imports it
-    "emulator.cli": ("bindings.durations", "emulator.client", "emulator.config", "emulator.dev"),
+    "emulator.cli": (
+        "bindings.durations",
+        "emulator.client",
+        "emulator.config",
+        "emulator.dev",
+        "emulator.terminal.safe",
+    ),
 }
 
 LIBRARIES: dict[str, tuple[str, ...]] = {

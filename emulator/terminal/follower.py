@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from emulator.storage.records import LAST_EVENTS, HistoryRow, InstanceRow, StepR
 from emulator.storage.store import StoreReader
 from emulator.terminal.lines import Line, line_of
 from emulator.terminal.printer import Printer
+
+_log = logging.getLogger("stepwell.terminal")
 
 #: Changes of this long are printed together, in seconds.
 _GATHER_S: Final = 0.1
@@ -62,8 +65,15 @@ class Follower:
             if not self._stopping:
                 pause.wait(_GATHER_S)
             self._wake.clear()
+            self._try_to_print()
+        self._try_to_print()
+
+    def _try_to_print(self) -> None:
+        """What cannot be told must not silence the terminal for the rest of the session."""
+        try:
             self._print()
-        self._print()
+        except Exception:  # noqa: BLE001 - as above
+            _log.exception("Changes of instances could not be shown; the next ones will be.")
 
     def _print(self) -> None:
         with self._lock:

@@ -10,6 +10,7 @@ from bindings.durations import describe_ms
 from bindings.errors import ErrorInfo
 from bindings.times import iso
 from emulator.storage.records import EventType, HistoryRow, StepRow
+from emulator.terminal import safe
 
 _T = EventType
 
@@ -61,7 +62,7 @@ def _of_instance(row: HistoryRow, workflow: str, instance: str, error: ErrorInfo
     what, colour = _OF_INSTANCE[row.type]
     stack = None
     if row.type is _T.WORKFLOW_ERRORED and error is not None:
-        what, stack = f"errored: {error.name}: {error.message}", error.stack
+        what, stack = f"errored: {_error(error)}", error.stack
     return Line(row.at, workflow, instance, None, what, colour, stack)
 
 
@@ -80,7 +81,7 @@ def _of_step(row: HistoryRow, step: StepRow | None) -> tuple[str, str, str | Non
             return "awake", "dim", None
         case _T.WAIT_STARTED:
             kind = json.loads(step.config)["type"] if step is not None else "?"
-            return f'waiting for event "{kind}"', "dim", None
+            return f'waiting for event "{safe.name(kind)}"', "dim", None
         case _T.WAIT_COMPLETED:
             return "event received", "", None
         case _T.WAIT_TIMED_OUT:
@@ -95,5 +96,9 @@ def _attempt(row: HistoryRow, detail: dict[str, object]) -> tuple[str, str, str 
     error = ErrorInfo.from_json(found if isinstance(found, dict) else {})
     delay = detail.get("retryDelayMs")
     after = f", retrying in {describe_ms(delay)}" if isinstance(delay, int) else ""
-    what = f"attempt {row.attempt} failed: {error.name}: {error.message}{after}"
+    what = f"attempt {row.attempt} failed: {_error(error)}{after}"
     return what, "yellow" if after else "red", error.stack
+
+
+def _error(error: ErrorInfo) -> str:
+    return f"{safe.name(error.name)}: {safe.error_text(error.message)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from emulator.terminal import safe
 from emulator.terminal.printer import Printer
 
 _COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
@@ -27,6 +28,7 @@ class PrinterHandler(logging.Handler):
         text = record.getMessage()
         if record.exc_info:
             text += "\n" + logging.Formatter().formatException(record.exc_info)
+        text = safe.visible(text)  # it may quote what user code named
         self._printer.text(style(text, colour) if colour else text)
 
 

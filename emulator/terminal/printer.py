@@ -6,14 +6,20 @@ import threading
 from typing import TextIO
 
 from bindings.times import iso
+from emulator.terminal import safe
 from emulator.terminal.lines import Line
 from emulator.terminal.style import Style, style_for
 
 
 class Printer:
-    """Owns the stream: everything that `stepwell dev` says goes through here."""
+    """Owns the stream: everything that `stepwell dev` says goes through here.
+
+    Whatever is printed can be: a text that the stream's encoding does not have must neither fail the step that
+    printed it nor end the thread that tells of it.
+    """
 
     def __init__(self, stream: TextIO, style: Style | None = None) -> None:
+        safe.encode_anything(stream)
         self._stream = stream
         self._style = style or style_for(stream)
         self._lock = threading.Lock()
@@ -35,10 +41,10 @@ class Printer:
     def _render(self, line: Line) -> str:
         style = self._style
         time = style(iso(line.at)[11:19], "dim")
-        where = f"{line.workflow}/{line.instance}"
-        step = f" {style(line.step, 'bold')}" if line.step is not None else ""
+        where = safe.name(f"{line.workflow}/{line.instance}")
+        step = f" {style(safe.name(line.step), 'bold')}" if line.step is not None else ""
         what = style(line.what, line.colour) if line.colour else line.what
         text = f"{time} {style(where, 'blue')}{step} {what}"
         if line.stack is None:
             return text
-        return text + "\n" + "\n".join("    " + part for part in line.stack.rstrip().splitlines())
+        return text + "\n" + "\n".join("    " + part for part in safe.stack_text(line.stack).split("\n"))

@@ -11,6 +11,7 @@ from typing import Final
 from bindings.context import StepFrame, current_step
 from emulator.storage.records import LogRow
 from emulator.storage.store import Store
+from emulator.terminal import safe
 from emulator.terminal.printer import Printer
 from emulator.worker.console import ConsoleLine
 
@@ -39,7 +40,7 @@ class UserOutput:
             step=frame.seq,
             attempt=frame.attempt,
             level=logging.getLevelName(line.level).lower(),
-            text=line.text[:_LONGEST_KEPT],
+            text=safe.encodable(line.text[:_LONGEST_KEPT]),
         )
         if threading.get_ident() == self._thread:
             self._keep(frame, row)
@@ -55,4 +56,4 @@ class UserOutput:
         if line.instance_id is None:
             return text
         where = f"{line.instance_id} {line.step}" if line.step else line.instance_id
-        return f"{style(f'[{where}]', 'magenta')} {text}"
+        return f"{style(f'[{safe.name(where)}]', 'magenta')} {text}"

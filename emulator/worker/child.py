@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 from asyncio import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
+
+_log = logging.getLogger("stepwell.worker")
 
 #: How long a process may take to end after it was asked to.
 _GRACE_S: Final = 3.0
@@ -97,9 +100,20 @@ class Child:
 
 
 async def _read_lines(stream: asyncio.StreamReader, on_line: Callable[[str], None]) -> None:
-    while line := await stream.readline():
+    """To the end, whatever comes: a process whose output nobody reads stops at its next line."""
+    while line := await _line(stream):
         if text := line.decode(errors="replace").rstrip("\r\n"):
-            on_line(text)
+            try:
+                on_line(text)
+            except Exception:  # noqa: BLE001 - as above
+                _log.exception("A line of the process's output was lost.")
+
+
+async def _line(stream: asyncio.StreamReader) -> bytes:
+    try:
+        return await stream.readline()
+    except ValueError:  # longer than may be; asyncio has thrown it away
+        return f"(a line of more than {_LONGEST_LINE:,} bytes was left out)\n".encode()
 
 
 def _group_cpu_seconds(group: int) -> float | None:

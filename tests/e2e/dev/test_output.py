@@ -177,3 +177,34 @@ def test_a_request_while_the_server_starts_is_none_that_is_lost(dev: Start, proj
     server = dev(project(ANSWERS, workflows=None))
 
     assert server.http.get("/").text == "hello"
+
+
+ODD_TEXTS = (
+    """
+class Flow(WorkflowEntrypoint):
+    async def run(self, event, step):
+        @step.do("prints")
+        async def prints():
+            print("smile \\U0001f600, half \\ud800")
+
+        @step.do("raises", config={"retries": {"limit": 0, "delay": 0}})
+        async def raises():
+            raise ValueError("half \\ud800")
+
+        await prints()
+        await raises()
+"""
+    + ANSWERS
+)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin1"])
+def test_a_text_that_the_terminal_cannot_show_fails_no_step_and_silences_nothing(
+    dev: Start, project: Project, encoding: str
+) -> None:
+    server = dev(project(ODD_TEXTS), env={"PYTHONIOENCODING": encoding})
+    server.create("flow", "odd")
+
+    server.until_output(r"prints-1\] smile .*, half \\ud800$")
+    server.until_output(r"flow/odd prints-1 done in")
+    server.until_output(r"flow/odd errored: .*ValueError: half \\ud800$")

@@ -97,3 +97,28 @@ def _runs(pid: int) -> bool:
         return False
     stat = Path(f"/proc/{pid}/stat")
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+async def test_a_line_that_cannot_be_taken_is_not_the_last_one() -> None:
+    lines: list[str] = []
+
+    def take(line: str) -> None:
+        if line == "bad":
+            raise ValueError(line)
+        lines.append(line)
+
+    child = await Child.start(["/bin/sh", "-c", "echo bad; echo good"], cwd=Path("/"), on_line=take)
+
+    await child.exited
+    assert lines == ["good"]
+
+
+async def test_a_line_without_an_end_is_left_out_and_the_next_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("emulator.worker.child._LONGEST_LINE", 1_000)
+    lines: list[str] = []
+
+    child = await _start("head -c 5000 /dev/zero | tr '\\0' x; echo; echo next", lines)
+
+    await child.exited
+    assert "left out" in lines[0]
+    assert lines[-1] == "next"

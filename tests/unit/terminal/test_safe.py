@@ -1,0 +1,69 @@
+"""What user code puts into its texts does nothing to the terminal that shows them."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from emulator.terminal import safe
+from emulator.terminal.lines import Line
+from emulator.terminal.printer import Printer
+from emulator.terminal.style import Style
+
+
+def shown(line: Line, *, coloured: bool = False) -> str:
+    stream = io.StringIO()
+    Printer(stream, Style(coloured)).lines([line])
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("\x1b[2J", r"\x1b[2J"),
+        ("a\x00b", r"a\x00b"),
+        ("a\rb", r"a\x0db"),
+        ("\x9b2J", r"\x9b2J"),
+        ("\u202egnp.exe", r"\u202egnp.exe"),
+        ("\ud800", r"\ud800"),
+        ("two\n\tlines, 😀", "two\n\tlines, 😀"),
+    ],
+)
+def test_control_characters_are_shown_as_escapes(text: str, escaped: str) -> None:
+    assert safe.visible(text) == escaped
+
+
+def test_a_name_takes_one_line() -> None:
+    assert safe.name("a\nb") == r"a\nb"
+
+
+def test_a_long_text_is_cut_and_says_by_how_much() -> None:
+    assert safe.error_text("x" * 5_234) == "x" * 4_000 + "... (1,234 more characters)"
+
+
+def test_a_long_traceback_keeps_its_begin_and_its_end() -> None:
+    text = safe.stack_text("first\n" + "x\n" * 20_000 + "last")
+
+    assert text.startswith("first\n")
+    assert text.endswith("\nlast")
+    assert "characters left out)" in text
+
+
+def test_names_and_errors_of_user_code_move_no_cursor() -> None:
+    line = Line(0, "flow", "i", "\x1b[2J", "failed", stack="at \x1b[H")
+
+    assert "\x1b" not in shown(line)
+
+
+def test_our_own_colours_stay() -> None:
+    assert "\x1b[1mstep\x1b[0m" in shown(Line(0, "flow", "i", "step", "done"), coloured=True)
+
+
+def test_a_stream_that_lacks_a_character_gets_an_escape() -> None:
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding="latin-1")
+
+    Printer(stream, Style(False)).text("é 😀 \ud800")
+
+    assert written.getvalue().rstrip() == b"\xe9 \\U0001f600 \\ud800"
