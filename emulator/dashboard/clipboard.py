@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
@@ -34,6 +35,16 @@ def instance_snippets(base: str, workflow: str, instance_id: str) -> tuple[Snipp
         Snippet("code", f"const instance = await env.{_binding(workflow)}.get({json.dumps(instance_id)});"),
         Snippet("for an assistant", prompt(base, workflow, instance_id)),
     )
+
+
+def list_snippets(base: str, workflow: str | None, statuses: Sequence[str]) -> tuple[Snippet, ...]:
+    """The list that one looks at, for a shell; the APIs know one Workflow and one status at a time."""
+    if workflow is None:
+        return (Snippet("curl", f"curl {shlex.quote(f'{base}/__dashboard.json')}"),)
+    url, command = _api(base, workflow), f"stepwell workflows instances list {shlex.quote(workflow)}"
+    if len(statuses) == 1:
+        url, command = f"{url}?status={statuses[0]}", f"{command} --status {statuses[0]}"
+    return (Snippet("curl", f"curl {shlex.quote(url)}"), Snippet("Stepwell", command))
 
 
 def event_snippets(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
+from emulator.dashboard.clipboard import Snippet, list_snippets
 from emulator.dashboard.columns import Column, chosen_columns
 from emulator.dashboard.query import ListQuery
 from emulator.dashboard.statuses import ORDER, STATUS_LOOKS, Look
@@ -44,6 +45,7 @@ class ListInputs:
     outputs: Mapping[int, str] = field(default_factory=dict)
     matching: int | None = None
     columns: tuple[Column, ...] = field(default_factory=lambda: chosen_columns(None))
+    base_url: str = ""
     #: Rows that the page shows already and that may have left the list since.
     extra: Sequence[InstanceRow] = ()
 
@@ -125,6 +127,7 @@ class ListView:
     emptiness: Emptiness
     workflow: WorkflowRow | None
     columns: tuple[Column, ...]
+    snippets: tuple[Snippet, ...]
 
 
 def build_list(given: ListInputs) -> ListView:
@@ -155,6 +158,7 @@ def build_list(given: ListInputs) -> ListView:
         emptiness=_emptiness(given, total),
         workflow=workflow,
         columns=given.columns,
+        snippets=list_snippets(given.base_url, query.workflow, [str(status) for status in query.statuses]),
     )
 
 

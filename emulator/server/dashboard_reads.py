@@ -169,6 +169,7 @@ class Reads:
             outputs=self.reader.output_briefs(complete) if complete else {},
             matching=self.count(wanted, counts),
             columns=self._columns(request),
+            base_url=self.parts.url,
             extra=extra,
         )
 

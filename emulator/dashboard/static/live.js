@@ -77,13 +77,15 @@ function followInPlace(event) {
   const target = new URL(link.href);
   if (target.origin !== location.origin || target.pathname !== location.pathname || link.hasAttribute("download")) return;
   event.preventDefault();
-  history.pushState(null, "", target.pathname + target.search);
+  history.pushState(null, "", target.pathname + target.search + target.hash);
   const focused = link.id || link.getAttribute("href");
   dirty = true;
   redraw().then(() => {
     const again = document.getElementById(focused) || document.querySelector(`#main a[href="${CSS.escape(focused)}"]`);
     if (document.activeElement === document.body) (again || document.getElementById("main")).focus({ preventScroll: true });
-    document.getElementById("panel")?.scrollIntoView({ block: "nearest" });
+    const moment = target.hash.startsWith("#entry-") ? document.getElementById(target.hash.slice(1)) : null;
+    if (moment) moment.scrollIntoView({ block: "center" });
+    else document.getElementById("panel")?.scrollIntoView({ block: "nearest" });
   });
 }
 

@@ -432,6 +432,18 @@ def test_a_run_over_a_moved_clock_is_drawn_in_real_time_too(shop: Running, open_
     expect(row.locator(".num")).to_have_text("2 h")
 
 
+def test_an_attempt_leads_to_the_same_moment_in_the_history(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "moment", {"failures": 1, "delay": 0})
+    shop.idle()
+    page = open_page(f"{shop.instance_url('orders', 'moment')}?step=2")
+    page.locator("#panel .attempts a").last.click()
+
+    expect(page.locator(".log-table")).to_be_visible()
+    entry = page.locator(page.evaluate("location.hash"))
+    expect(entry).to_be_in_viewport()
+    expect(entry).to_contain_text("attempt_started")
+
+
 def test_the_history_is_given_as_subscribe_gives_it(shop: Running, open_page: Open) -> None:
     shop.create("quick", "subscribed", {"n": 1})
     shop.idle()

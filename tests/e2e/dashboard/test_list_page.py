@@ -216,6 +216,17 @@ def test_columns_of_an_address_come_before_the_chosen_ones(shop: Running, open_p
     expect(page.locator("#instances thead th")).to_have_text(["Choose", "Status", "Instance", "Ended"])
 
 
+def test_the_list_is_copied_as_commands(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=orders&status=errored")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator(".menu summary", has_text="Copy").click()
+    page.get_by_role("button", name="Copy Stepwell").click()
+    expect(page.locator(".toast")).to_contain_text("Copied: Stepwell")
+
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == "stepwell workflows instances list orders --status errored"
+
+
 def test_a_view_is_saved_and_opened_again(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?status=errored")
     page.get_by_role("button", name="Save this view").click()
