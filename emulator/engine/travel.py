@@ -1,8 +1,8 @@
 """Moving the clock: what becomes due happens in its order, and what goes on then gets real time for it.
 
-A step that works takes real time, which a moved clock does not give it. So before each move the clock waits for
-what goes on: as long as anything changes, and a little longer. What has changed nothing by then may hang, and its
-own timeout counts as anything else that is due (case timeout-default).
+A step that works takes real time, which a moved clock does not give it. So before the clock comes to anything that
+is due it waits for what goes on: as long as anything changes, and some seconds longer. What has changed nothing by
+then may hang, and its own timeout counts as anything else that is due (case timeout-default).
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from emulator.engine.timers import Deadline
 
 #: Where the clock's skew is kept across restarts.
 SKEW_SETTING: Final = "clock_skew_ms"
-#: Real time in which something must change, so that what goes on is waited for...
-_PATIENCE_NS: Final = 2_000_000_000
-#: ...but no longer than this: a Workflow may go on for ever.
+#: Real time in which something must change, so that what goes on is waited for: before something that is due...
+_PATIENCE_NS: Final = 5_000_000_000
+#: ...where nothing is...
+_MOMENT_NS: Final = 100_000_000
+#: ...but in all no longer than this: a Workflow may go on for ever.
 _LONGEST_NS: Final = 120_000_000_000
 #: 9000-01-01: the clock is not moved to times that cannot be written as a date.
 LATEST: Final = 221_845_392_000_000
@@ -71,25 +73,36 @@ class TimeTravel:
         end = self._core.clock.now() + ms
         _check(end)
         skew_ms = self._skew_ms() + ms
-        await self._gone_on()
-        while (at := self._outlook.next_at()) is not None and at <= end:
-            await self._move_to(at)
+        await self._gone_on(_MOMENT_NS)
+        while self._due_by(end) is not None:
+            await self._gone_on(_PATIENCE_NS)
+            at = self._due_by(end)
+            if at is not None:
+                self.move(at)
+                await self._gone_on(_MOMENT_NS)
         if isinstance(self._core.clock, SystemClock):
             # Real time has passed meanwhile; the clock is moved by all of `ms` nevertheless.
             self._skew_by(self._core.clock, skew_ms - self._core.clock.skew_ms)
-        await self._move_to(end)
+        self.move(end)
+        await self._gone_on(_MOMENT_NS)
+
+    def _due_by(self, end: int) -> int | None:
+        """When the first thing is due, if that is no later than `end`."""
+        at = self._outlook.next_at()
+        return at if at is not None and at <= end else None
 
     async def advance_to_next(self) -> int | None:
         """Moves the clock to what is due next; gives that time, or None when nothing is.
 
         The timeout of a step that works is nothing to go to, unless time is injected.
         """
-        await self._gone_on()
+        await self._gone_on(_PATIENCE_NS)
         real = isinstance(self._core.clock, SystemClock) and not self._core.parked
         at = self._outlook.next_wake() if real else self._outlook.next_at()
         if at is not None:
             _check(at)
-            await self._move_to(at)
+            self.move(at)
+            await self._gone_on(_MOMENT_NS)
         return at
 
     def move(self, at: int) -> None:
@@ -103,26 +116,23 @@ class TimeTravel:
             raise EngineError(f"This clock cannot be moved: {type(clock).__name__}")
         self._outlook.wake_due()
 
-    async def _move_to(self, at: int) -> None:
-        self.move(at)
-        await self._gone_on()
-
-    async def _gone_on(self) -> None:
-        """Everything has gone on as far as it can without more time, or hangs."""
+    async def _gone_on(self, patience_ns: int) -> None:
+        """Everything has gone on as far as it can without more time, or has not for that long."""
         if isinstance(self._core.clock, VirtualClock):
             await self.idle()
             return
         longest = Slice(_LONGEST_NS)
         while not longest.over:
             seen = self._core.changes.published
-            if await self._rests_soon():
+            if await self._rests_within(patience_ns):
                 return
             if self._core.changes.published == seen:
                 break
-        self._hanging = self._core.callbacks.deadlines.pending()
+        if patience_ns == _PATIENCE_NS:
+            self._hanging = self._core.callbacks.deadlines.pending()
 
-    async def _rests_soon(self) -> bool:
-        patience = Slice(_PATIENCE_NS)
+    async def _rests_within(self, patience_ns: int) -> bool:
+        patience = Slice(patience_ns)
         while not patience.over:
             if self.is_idle or self._only_hangs():
                 return True

@@ -160,7 +160,7 @@ async def real() -> AsyncIterator[Callable[..., Awaitable[Binding]]]:
 
 async def test_a_step_that_works_for_a_while_is_not_timed_out_by_a_clock_that_is_moved_a_day(real) -> None:
     async def work(context):
-        await asyncio.sleep(0.3)  # as a request would take
+        await asyncio.sleep(0.3)  # real time, as a request would take
         return encode(context.attempt)
 
     async def run(event, step):
@@ -196,8 +196,8 @@ async def test_what_is_due_next_on_real_time_is_no_timeout_of_a_step_that_works(
     engine, flow = await real(run)
     await flow.create({"id": "one"})
 
+    asyncio.get_running_loop().call_later(0.2, release.set)
     assert await engine.advance_to_next() is None
-    release.set()
 
 
 async def _until(event: asyncio.Event) -> str:
