@@ -2,6 +2,7 @@
 // of run(), one after another, or is the one over which the engine looks after the runtime.
 import { WorkerEntrypoint, WorkflowEntrypoint, env } from "cloudflare:workers";
 import { describeError } from "./errors.mjs";
+import { applyMigrations } from "./migrations.mjs";
 import { channel, settings } from "./setup.mjs";
 import { Pass } from "./steps.mjs";
 import { readFrame, writeFrame } from "./wire.mjs";
@@ -69,6 +70,8 @@ function caretaking(send, user, ctx) {
   return {
     ping: () => send(writeFrame({ t: "pong" })),
     classes: () => send(writeFrame({ t: "classes", classes: classesOf(user) })),
+    migrate: async ({ binding, table, files }) =>
+      send(writeFrame({ t: "migrated", ...(await applyMigrations(env[binding], table, files)) })),
     scheduled: async (head) => {
       try {
         await callScheduled(user.default, head, ctx);

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from bindings.errors import WorkerError
 from emulator.worker.frames import WireSocket
 from emulator.worker.host import HostCrashed
+from emulator.worker.migrations import Migrations
 from emulator.worker.wire import ToRuntime, error_info, read_frame, write_frame
 
 
@@ -45,6 +46,20 @@ class Caretaker:
         answer = await self._lines[worker].ask(question, "scheduled")
         if "error" in answer:
             raise WorkerError(error_info(answer["error"]))
+
+    async def migrate(self, worker: str, migrations: Migrations) -> Sequence[str]:
+        """The names of the migrations that were new; raises what the first that failed raised as `WorkerError`."""
+        question: ToRuntime = {
+            "t": "migrate",
+            "binding": migrations.binding,
+            "table": migrations.table,
+            "files": migrations.files,
+        }
+        answer = await self._lines[worker].ask(question, "migrated")
+        if "error" in answer:
+            raise WorkerError(error_info(answer["error"]))
+        applied: Sequence[str] = answer["applied"]
+        return applied
 
     def close(self) -> None:
         for line in self._lines.values():

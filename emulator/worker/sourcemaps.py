@@ -91,7 +91,7 @@ def _numbers(text: str) -> list[int]:
 
 
 class MapsBeside:
-    """The maps of bundles that lie somewhere in `folder`, each beside its bundle; read when they are first asked for.
+    """The maps of bundles that lie somewhere in `folder`, each beside its bundle; read when first asked for.
 
     So `wrangler dev` leaves them, under a name that it makes up.
     """

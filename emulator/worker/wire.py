@@ -19,7 +19,7 @@ One pass of run(), with the engine's messages on the left:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict
 
@@ -141,6 +141,15 @@ class AskClasses(TypedDict):
     t: Literal["classes"]
 
 
+class Migrate(TypedDict):
+    """Apply the migrations that the D1 database behind `binding` does not have yet: names and statements."""
+
+    t: Literal["migrate"]
+    binding: str
+    table: str
+    files: Sequence[tuple[str, Sequence[str]]]
+
+
 class CallScheduled(TypedDict):
     t: Literal["scheduled"]
     cron: str
@@ -161,6 +170,7 @@ ToRuntime: TypeAlias = (
     | Release
     | Ping
     | AskClasses
+    | Migrate
     | CallScheduled
 )
 
@@ -232,6 +242,14 @@ class Used(TypedDict):
     t: Literal["used"]
     n: int
     handle: NotRequired[int]
+    error: NotRequired[WireError]
+
+
+class Migrated(TypedDict):
+    """`applied`: the names of those that were new, up to one that failed with `error`."""
+
+    t: Literal["migrated"]
+    applied: Sequence[str]
     error: NotRequired[WireError]
 
 

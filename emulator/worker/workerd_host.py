@@ -23,6 +23,7 @@ from emulator.worker.front_door import FrontDoor
 from emulator.worker.generation import RuntimeGeneration
 from emulator.worker.host import AsgiApp, Generation, Language, WorkerLoadError
 from emulator.worker.launch import Launcher, WorkerdLauncher
+from emulator.worker.migrations import apply_migrations, migrations_of
 from emulator.worker.runtime_choice import Choice, Wanted, choose_runtime
 from emulator.worker.sourcemaps import MapsBeside, SourceMap, StackMapper
 from emulator.worker.toolchain import Toolchain, find_toolchain, version_of
@@ -135,6 +136,8 @@ class JavaScriptRuntime:
         await generation.start()
         try:
             await _check_classes(generation, [part.config for part in parts])
+            for part in parts:
+                await apply_migrations(await generation.caretaker(), part.config)
         except BaseException:
             await generation.stop()
             raise
@@ -230,7 +233,9 @@ def _mapper(part: WorkerPart, choice: Choice) -> StackMapper:
 def _digest(part: WorkerPart) -> str:
     """New whenever the code or anything that the Worker is told has changed."""
     config = part.config
-    told = json.dumps([config.compatibility_date, config.raw, dict(part.variables)], sort_keys=True, default=str)
+    migrations = [one.files for one in migrations_of(config)]
+    given = [config.compatibility_date, config.raw, dict(part.variables), migrations]
+    told = json.dumps(given, sort_keys=True, default=str)
     code = part.bundle.code or config.main.read_text(errors="replace")
     return hashlib.sha256("\0".join([config.name, told, code]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

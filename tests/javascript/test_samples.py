@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from emulator.worker.host import WorkerLoadError
 from tests.javascript.conftest import StartSite, needs_runtime
 
 pytestmark = [needs_runtime, pytest.mark.anyio]
@@ -80,3 +81,32 @@ async def test_what_durable_objects_store_survives_a_reload(start_site: StartSit
     await site.get("/start?id=two")
 
     assert (await site.finished("/status", "two"))["output"]["count"] == 2
+
+
+@pytest.mark.parametrize("wanted", ["workerd", "wrangler"])
+async def test_new_migrations_of_a_database_are_applied_when_a_worker_is_loaded(
+    start_site: StartSite, wanted: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "stepwell.worker")
+    site = await start_site("ts-objects", wanted=wanted)
+    (site.folders[0] / "migrations" / "0002_more.sql").write_text("ALTER TABLE tallies ADD COLUMN more;")
+
+    await site.load()
+
+    applied = [line for line in caplog.messages if "applied" in line]
+    assert applied == [
+        "ts-objects: applied the migration 0001_tallies.sql to DB",
+        "ts-objects: applied the migration 0002_more.sql to DB",
+    ]
+
+
+async def test_a_migration_that_fails_is_told_with_its_place_and_keeps_what_runs(start_site: StartSite) -> None:
+    site = await start_site("ts-objects")
+    (site.folders[0] / "migrations" / "0002_bad.sql").write_text("CREATE TABLE b (n); ALTER TABLE missing ADD n;")
+
+    with pytest.raises(
+        WorkerLoadError, match=r'A migration of the D1 database "DB" in .*migrations cannot be applied'
+    ):
+        await site.load()
+
+    assert (await site.get("/start?id=still"))["id"] == "still"
