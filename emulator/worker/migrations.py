@@ -7,9 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from sqlite3 import complete_statement
 from typing import Any, Final, Protocol
-
-import apsw
 
 from bindings.errors import WorkerError
 from emulator.config.model import WorkerConfig
@@ -55,7 +54,7 @@ def statements_of(text: str) -> tuple[str, ...]:
     found, statement = [], ""
     for piece in re.split(r"(?<=;)", text):
         statement += piece
-        if apsw.complete(statement):
+        if complete_statement(statement):
             found.append(statement.strip())
             statement = ""
     return tuple(one for one in (*found, statement.strip()) if _COMMENTS.sub("", one).strip(" \t\r\n;"))
