@@ -19,7 +19,7 @@ from emulator.config import ConfigError, Opened, open_project
 from emulator.server.addresses import is_loopback
 from emulator.server.listener import PortInUse, bind
 from emulator.state_folder import StateFolder, StateFolderError
-from emulator.storage.connection import StorageError
+from emulator.storage.connection import StorageError, explained
 from emulator.terminal.follower import Follower
 from emulator.terminal.logs import configure_logging
 from emulator.terminal.printer import Printer
@@ -71,7 +71,8 @@ def _with_folder(sources: Sequence[Source], opened: Sequence[Opened], printer: P
     try:
         folder.claim()
         try:
-            asyncio.run(_Session(sources, opened, folder, printer).run(sock))
+            with explained(folder.database):
+                asyncio.run(_Session(sources, opened, folder, printer).run(sock))
         except (StorageError, WorkerLoadError):
             folder.forget_if_new()
             raise
@@ -81,12 +82,20 @@ def _with_folder(sources: Sequence[Source], opened: Sequence[Opened], printer: P
         sock.close()
 
 
-def lost(folder: StateFolder) -> StateFolderError:
+def _lost(folder: StateFolder) -> StateFolderError:
     """What to say when the folder has been deleted while it was in use."""
     return StateFolderError(
         f"The state folder {folder.path} was deleted or moved while Stepwell was running: what it held is lost, "
         "and nothing could be stored any more, so Stepwell has stopped. Start it again; to begin afresh, stop it "
         "before you delete the folder."
+    )
+
+
+def _stopped(error: BaseException | None) -> str:
+    """What to say when the engine has stopped by itself."""
+    return (
+        f"The database cannot be written ({error}): the engine has stopped. Nothing runs or is stored from here "
+        "on. See that the disk has room, then stop Stepwell and start it again: what was stored goes on."
     )
 
 
@@ -121,6 +130,7 @@ class _Session:
         emulator = Emulator(self._settings, engine, projects, hosts, sock)
         follower = Follower(engine.store.reader(), self._printer, engine.clock.now)
         engine.observe(follower.note)
+        engine.at_failure(lambda: follower.end(_stopped(engine.failure)))
         follower.start()
         self._on_signals()
         reads = self._watch_reads()
@@ -131,7 +141,7 @@ class _Session:
             self._tell_of_the_token()
             await self._until_stopped(emulator)
             self._tell_of_the_end(engine.executing)
-        except (WorkerLoadError, StateFolderError):
+        except Exception:
             engine.crash()  # nothing was begun, or nothing can be kept: so nothing is written
             raise
         finally:
@@ -191,10 +201,10 @@ class _Session:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
         if self._folder.is_lost:
-            raise lost(self._folder)
+            raise _lost(self._folder)
 
     async def _watch_folder(self) -> None:
-        while not self._folder.is_lost:
+        while not self._folder.is_lost:  # noqa: ASYNC110 - another process does it; it tells nobody
             await asyncio.sleep(_LOOK_S)
         self._stopping.set()
 

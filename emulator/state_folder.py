@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -48,14 +49,18 @@ class StateFolder:
                 ignore.write_text("*\n", encoding="utf-8")
             lock = (self.path / _LOCK).open("a+", encoding="utf-8")
         except OSError as error:
-            raise StateFolderError(
-                f"The state folder {self.path} cannot be used ({error.strerror}). Check its permissions, or name "
-                "another one with --persist-to."
-            ) from None
+            raise self._unusable(error) from None
         if not _try_lock(lock):
             lock.close()
             raise StateFolderError(self._in_use())
         self._lock = lock
+
+    def _unusable(self, error: OSError) -> StateFolderError:
+        todo = "Free some space" if error.errno == errno.ENOSPC else "Check its permissions"
+        return StateFolderError(
+            f"The state folder {self.path} cannot be used ({error.strerror}). {todo}, or name another one with "
+            "--persist-to."
+        )
 
     def _in_use(self) -> str:
         running = read_running(self.path)
@@ -66,11 +71,17 @@ class StateFolder:
         )
 
     def announce(self, url: str) -> None:
-        """Writes down where this process answers, for the command line. The database is there by now."""
-        self._claimed = os.stat(self.database)
+        """Writes down where this process answers, for the command line. The database is there by now.
+
+        Raises `StateFolderError`.
+        """
         new = self.path / f"{_SERVER}.new"
-        new.write_text(json.dumps({"url": url, "pid": os.getpid()}), encoding="utf-8")
-        new.replace(self.path / _SERVER)
+        try:
+            self._claimed = os.stat(self.database)
+            new.write_text(json.dumps({"url": url, "pid": os.getpid()}), encoding="utf-8")
+            new.replace(self.path / _SERVER)
+        except OSError as error:
+            raise self._unusable(error) from None
 
     @property
     def is_lost(self) -> bool:

@@ -164,7 +164,11 @@ class Engine:
 
     def _stop_for_good(self, error: BaseException) -> None:
         """What cannot be recorded must not happen: no callback runs any more."""
-        _log.critical("The database cannot be written (%s): the engine has stopped.", error)
+        _log.critical(
+            "The database cannot be written (%s): the engine has stopped.",
+            error,
+            extra={"action": "engine_stopped"},
+        )
         self._halt()
         for callback in self._at_failure:
             callback()

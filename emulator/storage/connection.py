@@ -6,7 +6,8 @@ Each setting is a function that says why; `WRITER` and `READER` list them in ord
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -17,6 +18,9 @@ Synchronous: TypeAlias = Literal["normal", "full"]
 
 #: "Step" in ASCII: marks a database as ours (PRAGMA application_id).
 APPLICATION_ID: Final = 0x53746570
+
+#: Up to this size (8 MB) a database is checked when it is opened: it takes some 20 ms.
+_CHECKED_PAGES: Final = 2_048
 
 
 class StorageError(Exception):
@@ -74,39 +78,55 @@ def open_writer(path: str, synchronous: Synchronous = "normal") -> apsw.Connecti
     Raises `StorageError` when the file is no database, not ours, or newer than this version of Stepwell;
     the file is then untouched.
     """
-    try:
+    with explained(path):
         db = apsw.Connection(path)
-    except apsw.CantOpenError as error:
-        raise _unwritable(path, error) from None
-    try:
-        _check_owner(db, path)
-        _check_age(db, path)
-        for setting in WRITER:
-            setting(db)
-        db.pragma("synchronous", synchronous)
-        migrate(db)
-    except StorageError:
-        db.close()
-        raise
-    except (apsw.NotADBError, apsw.CorruptError) as error:
-        db.close()
-        raise _unreadable(path, error) from None
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
-        db.close()
-        raise _unwritable(path, error) from None
+        try:
+            _check_owner(db, path)
+            _check_age(db, path)
+            _check_health(db, path)
+            for setting in WRITER:
+                setting(db)
+            db.pragma("synchronous", synchronous)
+            migrate(db)
+        except (StorageError, apsw.Error):
+            db.close()
+            raise
     return db
 
 
-def _unreadable(path: str, error: apsw.Error) -> StorageError:
-    what = "is damaged" if isinstance(error, apsw.CorruptError) else "is not a SQLite database"
-    return StorageError(f"{path} {what}. Move it away, or name another folder with --persist-to.")
+@contextmanager
+def explained(path: str | Path) -> Iterator[None]:
+    """What SQLite says about the file at `path` becomes a `StorageError` that says what to do."""
+    try:
+        yield
+    except apsw.Error as error:
+        explanation = explain(path, error)
+        if explanation is None:
+            raise
+        raise explanation from None
 
 
-def _unwritable(path: str, error: apsw.Error) -> StorageError:
-    return StorageError(
-        f"{path} cannot be opened for writing ({error}). Check the folder's permissions, or name another one with "
-        "--persist-to."
-    )
+def explain(path: str | Path, error: apsw.Error) -> StorageError | None:
+    """What to say of an error; None for one that is no fault of the file or its disk."""
+    elsewhere = "or name another folder with --persist-to"
+    match error:
+        case apsw.CorruptError():
+            return StorageError(f"{path} is damaged ({error}). Move it away, {elsewhere}.")
+        case apsw.NotADBError():
+            return StorageError(f"{path} is not a SQLite database. Move it away, {elsewhere}.")
+        case apsw.FullError():
+            return StorageError(
+                f"The disk that holds {path} is full. Free some space and start again, {elsewhere}."
+            )
+        case apsw.IOError():
+            return StorageError(
+                f"{path} cannot be read or written ({error}). Look whether its disk is full or fails, {elsewhere}."
+            )
+        case apsw.CantOpenError() | apsw.ReadOnlyError() | apsw.PermissionsError():
+            return StorageError(
+                f"{path} cannot be opened for writing ({error}). Check the folder's permissions, {elsewhere}."
+            )
+    return None
 
 
 def open_reader(path: str) -> apsw.Connection:
@@ -125,6 +145,15 @@ def _check_owner(db: apsw.Connection, path: str) -> None:
             f"{path} is a database of another program (application id {owner}). Move it away, or name "
             "another folder with --persist-to."
         )
+
+
+def _check_health(db: apsw.Connection, path: str) -> None:
+    """A damaged database is refused before anything depends on it; a large one only where the damage is read."""
+    if int(db.pragma("page_count")) > _CHECKED_PAGES:
+        return
+    found = " ".join(str(db.execute("PRAGMA quick_check(1)").get).split()).removeprefix("*** in database main *** ")
+    if found != "ok":
+        raise StorageError(f"{path} is damaged ({found}). Move it away, or name another folder with --persist-to.")
 
 
 def migrations() -> list[tuple[int, str]]:

@@ -16,7 +16,7 @@ from emulator.storage.codes import (
     STATUS_OF_CODE,
     TRIGGER_CODES,
 )
-from emulator.storage.connection import StorageError, Synchronous, open_reader, open_writer
+from emulator.storage.connection import StorageError, Synchronous, explain, open_reader, open_writer
 from emulator.storage.reader import SqliteReader
 from emulator.storage.records import (
     BufferedEvent,
@@ -101,7 +101,9 @@ class SqliteStore(SqliteReader):
     def commit(self) -> None:
         if self._dirty:
             if self._broken is not None:
-                raise StorageError(f"a write has failed before: {self._broken}") from self._broken
+                raise explain(self._path, self._broken) or StorageError(
+                    f"a write has failed before: {self._broken}"
+                )
             self._cursor.execute("COMMIT")
             self._dirty = False
 

@@ -42,6 +42,7 @@ class Follower:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._stopping = False
+        self._last_word = ""
         self._names: dict[int, str] = {}
         self._thread = threading.Thread(target=self._run, name="stepwell-log", daemon=True)
 
@@ -51,6 +52,12 @@ class Follower:
     def note(self, keys: frozenset[int]) -> None:
         with self._lock:
             self._changed |= keys
+        self._wake.set()
+
+    def end(self, text: str) -> None:
+        """Tells what is still to be told, and then this: nothing changes any more."""
+        self._last_word = text
+        self._stopping = True
         self._wake.set()
 
     def stop(self) -> None:
@@ -67,6 +74,8 @@ class Follower:
             self._wake.clear()
             self._try_to_print()
         self._try_to_print()
+        if self._last_word:
+            self._printer.text(self._printer.style(self._last_word, "red"))
 
     def _try_to_print(self) -> None:
         """What cannot be told must not silence the terminal for the rest of the session."""

@@ -9,8 +9,8 @@ from emulator.terminal.printer import Printer
 
 _COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
 
-#: Facts for other readers of the log: the terminal tells them as changes of their instance.
-_TOLD_BY_FOLLOWER = frozenset({"errored"})
+#: Facts for other readers of the log: the terminal tells them as changes of their instance, or as its last word.
+_TOLD_BY_FOLLOWER = frozenset({"errored", "engine_stopped"})
 
 
 class PrinterHandler(logging.Handler):

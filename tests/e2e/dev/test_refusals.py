@@ -299,6 +299,22 @@ def test_a_database_of_a_newer_version_is_left_alone(dev: Start, project: Projec
     assert foreign.read_bytes() == before
 
 
+def test_a_damaged_database_is_left_alone(dev: Start, project: Project, foreign: Path) -> None:
+    foreign.unlink()
+    folder = project(FLOW + ANSWERS)
+    first = dev(folder)
+    assert first.url
+    first.stop()
+    damaged = bytearray(foreign.read_bytes())
+    damaged[4096:12288] = b"?" * 8192
+    foreign.write_bytes(damaged)
+
+    said = refusal(dev(folder))
+
+    assert said.startswith(f"{foreign} is damaged (")
+    assert foreign.read_bytes() == damaged
+
+
 def test_a_state_folder_that_cannot_be_made_is_named(dev: Start, project: Project, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
 

@@ -7,7 +7,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from emulator.storage.connection import APPLICATION_ID, StorageError, folder_database, migrations, open_reader
+from emulator.storage.connection import (
+    APPLICATION_ID,
+    StorageError,
+    explained,
+    folder_database,
+    migrations,
+    open_reader,
+)
 from emulator.storage.sqlite import SqliteStore
 
 NEWEST = migrations()[-1][0]
@@ -182,3 +189,31 @@ def test_the_first_write_of_each_transaction_is_announced_once(path: Path) -> No
     store.put_setting("c", "1")
 
     assert announced == [1, 1]
+
+
+@pytest.mark.parametrize("page", range(2, 27, 4))
+def test_a_damaged_database_is_refused_and_untouched(path: Path, page: int) -> None:
+    SqliteStore(str(path)).close()
+    damaged = bytearray(path.read_bytes())
+    damaged[(page - 1) * 4096 : page * 4096] = b"\xa5" * 4096
+    path.write_bytes(damaged)
+
+    message = refusal(path)
+
+    assert message.startswith(f"{path} is damaged (")
+    assert message.endswith("Move it away, or name another folder with --persist-to.")
+    assert path.read_bytes() == damaged
+
+
+def test_a_disk_without_space_is_named_with_what_to_do(path: Path) -> None:
+    db = apsw.Connection(str(path))
+    db.execute("CREATE TABLE large (x)")
+    db.pragma("max_page_count", 2)
+
+    with pytest.raises(StorageError, match=r"The disk that holds .* is full\. Free some space"), explained(path):
+        db.execute("INSERT INTO large VALUES (zeroblob(100000))")
+
+
+def test_an_error_that_is_no_fault_of_the_file_stays_as_it_is(path: Path) -> None:
+    with pytest.raises(apsw.SQLError), explained(path):
+        apsw.Connection(str(path)).execute("no sql")
