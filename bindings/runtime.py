@@ -41,6 +41,11 @@ def current_runtime() -> Runtime:
     return runtime
 
 
+def is_in_worker() -> bool:
+    """Whether the calling code is a Worker's, or was called by it."""
+    return _current.get() is not None
+
+
 def enter_runtime(runtime: Runtime) -> None:
     """Makes `runtime` the current one for the rest of this task or context."""
     _current.set(runtime)

@@ -26,6 +26,7 @@ from emulator.terminal.printer import Printer
 from emulator.terminal.user_output import UserOutput
 from emulator.worker.host import WorkerLoadError
 from emulator.worker.hosts import Hosts
+from emulator.worker.loop import run_on_worker_loop
 
 _log = logging.getLogger("stepwell.dev")
 
@@ -72,7 +73,7 @@ def _with_folder(sources: Sequence[Source], opened: Sequence[Opened], printer: P
         folder.claim()
         try:
             with explained(folder.database):
-                asyncio.run(_Session(sources, opened, folder, printer).run(sock))
+                run_on_worker_loop(_Session(sources, opened, folder, printer).run(sock))
         except (StorageError, WorkerLoadError):
             folder.forget_if_new()
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from bindings.context import StepFrame, current_step
 from bindings.errors import (
@@ -20,6 +20,7 @@ from bindings.errors import (
     WorkflowTimeoutError,
     error_info,
 )
+from bindings.escapes import as_ordinary
 from bindings.ports import StepCallback, StepContext, StepResult, StreamOutput
 from bindings.values import Encoded
 from emulator.engine.delays import delay_before_retry, is_non_retryable, unprefixed
@@ -107,7 +108,7 @@ class Attempts:
             context = StepContext(row.name, row.count, row.attempts, settings.shown)
             began_at = self._core.clock.now()
             result = await self._call(row, settings, callback, context)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
+        except Exception as error:  # noqa: BLE001 - user code may raise anything
             return self._failed(row, error)
         except asyncio.CancelledError as error:
             if self._is_ours(error):
@@ -131,8 +132,8 @@ class Attempts:
                 if mocked.error is not None:
                     raise WorkerError(mocked.error)
                 return mocked.result or Encoded("null")
-        result = callback(context)
-        if isinstance(result, str | StreamOutput):
+        result = _called(callback, context)
+        if isinstance(result, Encoded | StreamOutput):
             return result
         if isinstance(result, asyncio.Future):
             self._core.commits.others_go_on()
@@ -336,6 +337,15 @@ class Attempts:
             detail = json.dumps({"error": CRASHED.to_json(), "retryDelayMs": 0})
             self._instance.log(_T.ATTEMPT_ERRORED, step=row.seq, attempt=row.attempts, detail=detail)
         self._begin(row)
+
+
+def _called(callback: StepCallback, context: StepContext) -> Any:
+    try:
+        return callback(context)
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as raised:  # noqa: BLE001 - user code may raise anything
+        raise as_ordinary(raised) from None
 
 
 def _cancel(task: asyncio.Task[None]) -> None:

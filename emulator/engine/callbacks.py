@@ -18,6 +18,7 @@ from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 from bindings.errors import WorkflowTimeoutError
+from bindings.escapes import as_ordinary
 from emulator.engine.timers import Deadlines
 
 T = TypeVar("T")
@@ -151,7 +152,7 @@ class _Driver:
         _leave_task(self._loop, waiter)
         _enter_task(self._loop, self.task)
         try:
-            awaited = self._context.run(coroutine.send, None)
+            awaited = self._context.run(_turn, coroutine, None)
         finally:
             _leave_task(self._loop, self.task)
             _enter_task(self._loop, waiter)
@@ -173,7 +174,7 @@ class _Driver:
             return
         try:
             self._outcome.succeed((yield from self._drive(self._coroutine, error)))
-        except (KeyboardInterrupt, GeneratorExit):
+        except GeneratorExit:  # the task is dropped
             self._outcome.cancel()
             raise
         except BaseException as raised:  # noqa: BLE001 - user code may raise anything
@@ -203,7 +204,17 @@ class _Driver:
                 except BaseException as thrown:  # noqa: BLE001 - a cancellation
                     error = thrown
             try:
-                awaited = run(coroutine.send, None) if error is None else run(coroutine.throw, error)
+                awaited = run(_turn, coroutine, error)
             except StopIteration as done:
                 return done.value
             error = None
+
+
+def _turn(coroutine: Coroutine[Any, Any, Any], error: BaseException | None) -> Any:
+    """Drives user code to its next suspension; what it raises is an `Exception` or a cancellation."""
+    try:
+        return coroutine.send(None) if error is None else coroutine.throw(error)
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as raised:  # noqa: BLE001 - user code may raise anything
+        raise as_ordinary(raised) from None

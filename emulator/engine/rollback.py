@@ -162,7 +162,7 @@ class RollingBack:
             await self._core.callbacks.within(config.timeout_ms, _call(one.options, given))
         except HostCrashed:
             raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
+        except Exception as error:  # noqa: BLE001 - user code may raise anything
             return error_info(error)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from bindings.context import StepFrame, current_step
 from bindings.errors import ErrorInfo, NotSerialisable, RunAborted, error_info
 from bindings.errors import HostCrashed as HostCrashed
+from bindings.escapes import is_ctrl_c, is_order
 from bindings.ports import RunEvent
 from bindings.values import Encoded
 from emulator.engine.core import Core
@@ -124,9 +125,9 @@ class Run:
         except NotSerialisable as error:
             if self._goes_on():
                 await self.owner.unstorable(self, ErrorInfo("NotSerialisable", str(error)))
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
-        except BaseException as error:  # noqa: BLE001 - user code may raise anything
+        except BaseException as error:
+            if is_order(error, self._task):
+                raise
             await self._raised(error)
         else:
             if self._goes_on():
@@ -440,7 +441,9 @@ def _innermost_code(task: asyncio.Task[None]) -> CodeType | None:
 async def _ignoring(code: Coroutine[Any, Any, Encoded]) -> None:
     try:
         await code
-    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - as above
+    except (Exception, asyncio.CancelledError, KeyboardInterrupt, SystemExit) as error:
+        if is_ctrl_c(error):
+            raise
         _log.debug("followed run() to %r", error)
 
 

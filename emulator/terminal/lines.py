@@ -101,4 +101,4 @@ def _attempt(row: HistoryRow, detail: dict[str, object]) -> tuple[str, str, str 
 
 
 def _error(error: ErrorInfo) -> str:
-    return f"{safe.name(error.name)}: {safe.error_text(error.message)}"
+    return safe.name(error.name) + (f": {safe.error_text(error.message)}" if error.message else "")

@@ -13,6 +13,7 @@ from types import CoroutineType, ModuleType
 from typing import Any
 
 from bindings.entrypoints import ExecutionContext, WorkflowEntrypoint
+from bindings.escapes import is_ctrl_c
 from bindings.ports import RunEvent, Runner, StepPort
 from bindings.runtime import Runtime, enter_runtime
 from bindings.step import step_of
@@ -45,7 +46,9 @@ class PythonGeneration:
         self.enter()
         try:
             self.module = self._space.load_main()
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if is_ctrl_c(error):
+                raise
             raise WorkerLoadError(_import_problem(self.config, error)) from error
         check_classes(self.config, self.module)
         ProjectFinder.installed().serve_libraries(self._space)

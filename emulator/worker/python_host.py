@@ -8,10 +8,11 @@ import contextvars
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Final
 
+from bindings.escapes import as_ordinary, is_order
 from bindings.messages import FetchResponse, Request, Response
 from bindings.ports import WorkflowPort
 from bindings.queues import Message, MessageBatch
@@ -118,7 +119,7 @@ class PythonHost:
         return Answered(response, contextvars.copy_context())
 
     async def _answer(self, request: Request, *, wants_page: bool) -> FetchResponse:
-        generation = self._current
+        generation, task = self._current, asyncio.current_task()
         if generation is None:
             return Response("The Worker is not loaded.\n", 503)
         try:
@@ -130,11 +131,15 @@ class PythonHost:
             return response
         except NoHandler as error:
             return Response(f"{error}\n", 500)
-        except Exception as error:  # noqa: BLE001 - whatever user code raised is shown and logged
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # whatever user code raised is shown and logged
+            if is_order(error, task):
+                raise
             self._report(error, "fetch")
             return self._error_answer(error, as_page=wants_page)
 
-    def _error_answer(self, error: Exception, *, as_page: bool) -> Response:
+    def _error_answer(self, error: BaseException, *, as_page: bool) -> Response:
         from emulator.worker.error_page import error_page
 
         if not as_page:
@@ -156,7 +161,7 @@ class PythonHost:
         generation = self._current
         if generation is None:
             raise WorkerLoadError(f'The Worker "{self.name}" is not loaded.')
-        await asyncio.create_task(call_handler(generation, handler, argument))
+        await asyncio.create_task(_ordinary(call_handler(generation, handler, argument)))
 
     def front_door(self) -> AsgiApp:
         from emulator.worker.python_door import PythonDoor
@@ -197,6 +202,16 @@ class PythonHost:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.gather(*tasks, return_exceptions=True)
         self._streams.close()
+
+
+async def _ordinary(call: Coroutine[Any, Any, Any]) -> None:
+    """Awaits user code; raises what it raises as an `Exception`, so that its caller hears of it."""
+    try:
+        await call
+    except (Exception, asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - user code may raise anything
+        raise as_ordinary(error) from None
 
 
 def _use_utc() -> None:

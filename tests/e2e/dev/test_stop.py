@@ -187,3 +187,52 @@ def test_a_state_folder_that_another_process_has_made_anew_is_left_alone(
 
     assert (tmp_path / "state" / "server.json").exists()
     assert dev(folder).instance("flow", "kept")["status"] == "running"
+
+
+ENDS = """
+import asyncio
+
+
+class Flow(WorkflowEntrypoint):
+    async def run(self, event, step):
+        @step.do("end")
+        async def end():
+            if event.payload.how == "interrupt":
+                raise KeyboardInterrupt
+            if event.payload.how == "stop":
+                asyncio.get_running_loop().stop()
+
+            async def beside():
+                raise SystemExit(3)
+
+            asyncio.create_task(beside())
+            await asyncio.sleep(0)
+            raise ValueError("after the task")
+
+        await end()
+
+
+class Default(WorkerEntrypoint):
+    async def fetch(self, request):
+        raise KeyboardInterrupt
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [("interrupt", "KeyboardInterrupt"), ("stop", "A Worker cannot stop"), ("exit in a task", "after the task")],
+)
+def test_a_step_cannot_end_the_emulator(dev: Start, project: Project, how: str, told: str) -> None:
+    server = dev(project(ENDS))
+    server.create("flow", "ends", {"how": how})
+
+    server.until_output(rf"end-1 attempt 1 failed: .*{told}")
+
+    assert server.instance("flow", "ends")["status"] == "waiting"
+
+
+def test_a_handler_cannot_end_the_emulator(dev: Start, project: Project) -> None:
+    server = dev(project(ENDS))
+
+    assert server.http.get("/").status_code == 500
+    assert server.http.get("/").status_code == 500

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -284,6 +286,18 @@ async def test_a_message_that_starts_with_the_name_counts_too(world) -> None:
 # -- errors as they are stored
 
 
+class Strange(BaseException):
+    pass
+
+
+@pytest.fixture
+def own_signals() -> Iterator[None]:
+    """As in `stepwell dev`: Ctrl-C raises nothing, so a KeyboardInterrupt is user code's."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 ERRORS = {
     "Exception is Error": (Exception("m"), ("Error", "m")),
     "TypeError is built in": (TypeError("m"), ("TypeError", "m")),
@@ -292,6 +306,9 @@ ERRORS = {
     "unicode stays": (Exception("\u2028 ü 🙂"), ("Error", "\u2028 ü 🙂")),
     "long messages stay": (Exception("x" * 10_000), ("Error", "x" * 10_000)),
     "SystemExit is an error of user code": (SystemExit(3), ("Error", "SystemExit: 3")),
+    "GeneratorExit is an error of user code": (GeneratorExit("g"), ("Error", "GeneratorExit: g")),
+    "so is any BaseException": (Strange("s"), ("Error", "Strange: s")),
+    "KeyboardInterrupt is none of Ctrl-C": (KeyboardInterrupt("k"), ("Error", "KeyboardInterrupt: k")),
     "a cancellation of user code's own is an error": (
         asyncio.CancelledError("mine"),
         ("Error", "CancelledError: mine"),
@@ -300,15 +317,21 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("error", "stored"), ERRORS.values(), ids=ERRORS.keys())
-@pytest.mark.parametrize("where", ["step", "run"])
-async def test_errors_cross_as_cloudflare_folds_them(world, error, stored, where) -> None:
+@pytest.mark.parametrize("where", ["step", "step, later", "run", "run, later"])
+async def test_errors_cross_as_cloudflare_folds_them(world, error, stored, where, own_signals) -> None:
     def fail():
+        raise error
+
+    async def fail_later():
+        await asyncio.sleep(0)
         raise error
 
     async def flow(params, step):
         if where == "run":
             fail()
-        await step.do("a", fail, retries(0, 1))
+        elif where == "run, later":
+            await fail_later()
+        await step.do("a", fail if where == "step" else fail_later, retries(0, 1))
 
     await world.start(flow)
     await world.create()

@@ -1,0 +1,44 @@
+"""What user code raises is an error of its own, whatever its class: no order to end our coroutines or the process.
+
+`KeyboardInterrupt`, `SystemExit` and `GeneratorExit` mean something to asyncio and to coroutines when they pass
+through them. So each place that calls user code turns them into an ordinary exception that is told by their names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import Any
+
+from bindings.errors import error_info, stands_for
+
+
+class Escape(Exception):
+    """Stands for an exception that is no `Exception`; `error_info` gives what it stands for."""
+
+
+def as_ordinary(error: BaseException) -> Exception:
+    """The error of user code as an `Exception`. Raises it again when it is Ctrl-C after all."""
+    if isinstance(error, Exception):
+        return error
+    if is_ctrl_c(error):
+        raise error
+    return stands_for(Escape(str(error)), error_info(error))
+
+
+def is_ctrl_c(error: BaseException) -> bool:
+    """Whether a `KeyboardInterrupt` may be a person's: a process with a handler of its own gets none of those."""
+    return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def is_order(error: BaseException, task: asyncio.Task[Any] | None) -> bool:
+    """Whether an exception that passes through a coroutine of `task` is no error of user code in it."""
+    return is_ctrl_c(error) or (isinstance(error, GeneratorExit) and _is_being_closed(task))
+
+
+def _is_being_closed(task: asyncio.Task[Any] | None) -> bool:
+    """A coroutine is closed when its task is dropped; then that is not the one that runs."""
+    try:
+        return asyncio.current_task() is not task
+    except RuntimeError:  # no loop runs: it is the end of the process
+        return True
