@@ -18,6 +18,7 @@ from emulator.assembly import Emulator, declare, open_engine, ports, with_adopte
 from emulator.config import ConfigError, Opened, open_project
 from emulator.server.addresses import is_loopback
 from emulator.server.listener import PortInUse, bind
+from emulator.server.pauses import set_within
 from emulator.state_folder import StateFolder, StateFolderError
 from emulator.storage.connection import StorageError, explained
 from emulator.terminal.follower import Follower
@@ -205,9 +206,9 @@ class _Session:
             raise _lost(self._folder)
 
     async def _watch_folder(self) -> None:
-        while not self._folder.is_lost:  # noqa: ASYNC110 - another process does it; it tells nobody
-            await asyncio.sleep(_LOOK_S)
-        self._stopping.set()
+        while not await set_within(self._stopping, _LOOK_S):
+            if self._folder.is_lost:
+                self._stopping.set()
 
     async def _reload(self, emulator: Emulator, index: int) -> None:
         name = emulator.workers[index].host.name
