@@ -31,8 +31,8 @@ export class WorkflowStep {
   }
 
   async sleepUntil(name, timestamp) {
-    const at = typeof timestamp === "string" || timestamp === null ? dateOf(timestamp) : timestamp;
-    return this.#pass.call({ t: "sleepUntil" }, [name, at]);
+    const isTime = typeof timestamp === "string" || timestamp === null || timestamp instanceof Date;
+    return this.#pass.call({ t: "sleepUntil" }, [name, isTime ? msOf(timestamp) : timestamp]);
   }
 
   async waitForEvent(name, options) {
@@ -41,10 +41,10 @@ export class WorkflowStep {
   }
 }
 
-/** What `new Date()` makes of it; what it makes nothing of stays as it is, to be refused. */
-function dateOf(given) {
-  const date = new Date(given);
-  return Number.isNaN(date.getTime()) ? given : date;
+/** The ms of what `new Date()` makes of it: Python has fewer years. What it makes nothing of is refused by its text. */
+function msOf(given) {
+  const ms = new Date(given).getTime();
+  return Number.isNaN(ms) ? String(given) : ms;
 }
 
 /** The config as data, and the function that was its `retries.delay`. */

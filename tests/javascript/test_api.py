@@ -81,6 +81,20 @@ async def test_workflows_of_one_script_keep_their_instances_apart_fr20(plain: Si
     assert (await plain.get("/status?id=same"))["status"] in ("queued", "running", "waiting")
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"ms": 8.64e15}, "is longer than the maximum"), ({}, 'Invalid duration "Invalid Date"')],
+    ids=["the last date there is", "no date"],
+)
+async def test_a_time_that_cannot_be_slept_until_is_refused_where_run_catches_it(
+    plain: Site, given: dict[str, object], said: str
+) -> None:
+    probed = await plain.probe(f"until-{len(given)}", "until", **given)
+
+    assert probed["status"] == "complete"
+    assert said in probed["output"]
+
+
 async def test_values_keep_their_types_from_a_step_to_run_and_to_the_status(plain: Site) -> None:
     await plain.post("/probe?id=v1", {"kind": "values"})
 
