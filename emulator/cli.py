@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from emulator.terminal.safe import encode_anything
+from emulator.terminal.safe import encode_anything, visible
 
 #: Exit code of every error that a message explains.
 FAILED: Final = 1
@@ -47,7 +47,7 @@ def main() -> None:
 
 def fail(text: str) -> Any:
     """Ends the command with a message for people."""
-    click.echo(text, err=True)
+    click.echo(visible(text), err=True)  # it may quote what user code named
     sys.exit(FAILED)
 
 

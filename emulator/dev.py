@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from emulator.assembly import Emulator, declare, open_engine, ports, with_adopted
 from emulator.config import ConfigError, Opened, open_project
+from emulator.held_loop import HeldLoop
 from emulator.server.addresses import is_loopback
 from emulator.server.listener import PortInUse, bind
 from emulator.server.pauses import set_within
@@ -24,6 +25,7 @@ from emulator.storage.connection import StorageError, explained
 from emulator.terminal.follower import Follower
 from emulator.terminal.logs import configure_logging
 from emulator.terminal.printer import Printer
+from emulator.terminal.safe import visible
 from emulator.terminal.user_output import UserOutput
 from emulator.worker.host import WorkerLoadError
 from emulator.worker.hosts import Hosts
@@ -113,6 +115,7 @@ class _Session:
         self._printer = printer
         self._settings = opened[0].settings
         self._stopping = asyncio.Event()
+        self._held = HeldLoop(self._warn, self._stuck, GRACE_MS / 1000)
 
     async def run(self, sock: Any) -> None:
         engine = open_engine(self._settings, str(self._folder.database))
@@ -134,6 +137,7 @@ class _Session:
         engine.observe(follower.note)
         engine.at_failure(lambda: follower.end(_stopped(engine.failure)))
         follower.start()
+        self._held.start()
         self._on_signals()
         reads = self._watch_reads()
         try:
@@ -148,6 +152,7 @@ class _Session:
             raise
         finally:
             await emulator.stop(GRACE_MS)
+            self._held.stop()
             follower.stop()
             reads.close()
 
@@ -173,6 +178,13 @@ class _Session:
             stack.enter_context(ImpureReads(warn_of))
         return stack
 
+    def _warn(self, text: str) -> None:
+        self._printer.text(self._printer.style(visible(text), "yellow"))
+
+    def _stuck(self, text: str) -> None:
+        self._warn(text)
+        os._exit(1)
+
     def _on_signals(self) -> None:
         loop = asyncio.get_running_loop()
 
@@ -180,7 +192,8 @@ class _Session:
             if self._stopping.is_set():
                 os._exit(130)  # the second time: at once; what is committed is safe
             loop.call_soon_threadsafe(self._stopping.set)
-            # Code that blocks the loop never sees the event: the next signal ends the process.
+            # Code that blocks the loop never sees the event: the watch, or the next signal, ends the process.
+            self._held.stopping()
             signal.signal(number, lambda *_: os._exit(130))
 
         for name in ("SIGINT", "SIGTERM"):

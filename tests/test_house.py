@@ -30,7 +30,8 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "emulator.crons": (),
     "emulator.limits": ("bindings.durations", "bindings.errors"),
     "emulator.state_folder": (),
-    "emulator.engine_thread": (),
+    "emulator.held_loop": ("bindings.context",),
+    "emulator.engine_thread": ("bindings.errors", "emulator.held_loop"),
     # rows and SQL; no policy
     "emulator.storage": (),
     # durable execution; neither HTTP nor SQL nor the language of a Worker
@@ -84,6 +85,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         *GROUND,
         "emulator.assembly",
         "emulator.config",
+        "emulator.held_loop",
         "emulator.server",
         "emulator.state_folder",
         "emulator.storage.connection",

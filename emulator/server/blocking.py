@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-import threading
-import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from emulator.clock import monotonic_ns
@@ -18,7 +14,6 @@ from emulator.server.pauses import pause
 PING_S: Final = 0.25
 #: Without an answer for this long it counts as blocked.
 PATIENCE_MS: Final = 500
-_PACKAGES: Final = tuple(str(Path(__file__).parents[2] / name) + "/" for name in ("emulator", "bindings"))
 
 
 class LoopWatch:
@@ -33,7 +28,6 @@ class LoopWatch:
         self._watchers = 0
         self._task: asyncio.Task[None] | None = None
         self._answered_ns = monotonic_ns()
-        self._engine_thread: int | None = None
         self.blocked: tuple[str, ...] | None = None
 
     def join(self) -> None:
@@ -51,7 +45,6 @@ class LoopWatch:
     def _pong(self) -> None:
         """Runs on the engine's thread."""
         self._answered_ns = monotonic_ns()
-        self._engine_thread = threading.get_ident()
 
     @property
     def blocked_ms(self) -> int:
@@ -72,18 +65,6 @@ class LoopWatch:
         if silent_ms < PATIENCE_MS:
             self.blocked = None
         elif was is None:
-            self.blocked = self.places()
+            self.blocked = self._thread.standing().places
         if (was is None) != (self.blocked is None):
             self._changed()
-
-    def places(self) -> tuple[str, ...]:
-        """Lines of user code that the engine's thread stands in, the innermost last."""
-        frame = sys._current_frames().get(self._engine_thread or 0)
-        if frame is None:
-            return ()
-        lines = [
-            f"{entry.filename}:{entry.lineno} in {entry.name}"
-            for entry in traceback.extract_stack(frame)
-            if not entry.filename.startswith((*_PACKAGES, sys.base_prefix, "<"))
-        ]
-        return tuple(lines[-3:])

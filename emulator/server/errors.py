@@ -31,6 +31,7 @@ TABLE: Final[dict[str, Refusal]] = {
     "body": _row(10002, 400, "body", seen=True),
     "query": _row(10003, 400, "query"),
     "body_too_large": _row(10004, 413, "body_too_large"),
+    "engine.held": _row(10005, 503, "engine_held"),
     "workflow.not_found": _row(10200, 404, "workflow.not_found", seen=True),
     "workflow.without_code": _row(10201, 400, "workflow.without_code"),
     "workflow.invalid_event_type": _row(10202, 400, "workflow.invalid_event_type"),

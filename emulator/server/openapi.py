@@ -20,7 +20,7 @@ _FAILURE: Final = record(
     {"success": {"const": False}, "errors": _MESSAGES, "messages": _MESSAGES, "result": {"type": "null"}}
 )
 #: What any endpoint may answer: a refused query, a missing token, a foreign page, a body that is too large.
-_ALWAYS: Final = ("query", "no_token", "foreign", "body_too_large")
+_ALWAYS: Final = ("query", "no_token", "foreign", "body_too_large", "engine.held")
 
 
 def describe(tables: Sequence[tuple[str, Sequence[Endpoint]]]) -> dict[str, Any]:

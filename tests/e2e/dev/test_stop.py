@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import time
@@ -123,6 +124,16 @@ def test_code_that_blocks_everything_is_ended_by_the_second_ctrl_c(server: DevPr
     server.until_output("blocking")
 
     assert impatient(server) == 130
+
+
+def test_code_that_blocks_everything_is_named_and_ended_at_the_first_signal(server: DevProcess) -> None:
+    server.create("blocks", "one")
+    server.until_output(r'^The step "block-1" of blocks/one [(].*:\d+ in block[)] has held the event loop')
+
+    server.signal(signal.SIGTERM)
+
+    assert server.wait() == 1
+    assert re.search(r'^The step "block-1" of blocks/one .* to the last', server.output, re.MULTILINE)
 
 
 def test_a_stopped_server_leaves_no_word_of_where_it_answers(server: DevProcess, tmp_path: Path) -> None:
