@@ -13,17 +13,28 @@ _SHORT = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 
 
 @click.group(invoke_without_command=True)
+@server_options
 @click.pass_context
-def clock(ctx: click.Context) -> None:
-    """Show or move the clock: a week of sleeps plays back in a moment."""
+def clock(ctx: click.Context, asked: Asked) -> None:
+    """Show or move the clock: a week of sleeps plays back in a moment.
+
+    It only moves forward. Real time comes back with a new state folder: stop `stepwell dev`, delete the folder,
+    start again.
+    """
     if ctx.invoked_subcommand is None:
-        ctx.invoke(show)
+        _show(asked)
+    else:  # what was said before its name holds for it as well
+        ctx.default_map = dict.fromkeys(clock.commands, ctx.params)
 
 
 @clock.command()
 @server_options
 def show(asked: Asked) -> None:
     """Show the time of the emulator, and what is due next."""
+    _show(asked)
+
+
+def _show(asked: Asked) -> None:
     with asked.client() as client:
         asked.answer(client.clock(), _say)
 
@@ -66,8 +77,8 @@ def _say(result: dict[str, Any]) -> None:
     skew = result["skew_ms"]
     show_as.print_values(
         {
-            "Time": show_as.time(result["now"]),
+            "Time": show_as.moment(result["now"]),
             "Moved by": describe_ms(skew) if skew else None,
-            "Next": show_as.time(result["next_at"]) or "nothing is due",
+            "Next": show_as.moment(result["next_at"]) or "nothing is due",
         }
     )

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bindings.durations import describe_ms
+from emulator.local_time import with_zone
 from emulator.terminal import safe
 
 _COLOURS: Final = {
@@ -75,6 +76,11 @@ def time(text: str | None) -> str | None:
     if text is None:
         return None
     return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def moment(text: str | None) -> str | None:
+    """A time with the zone that it is told in."""
+    return None if text is None else with_zone(datetime.fromisoformat(text).astimezone())
 
 
 def duration(start: str | None, end: str | None) -> str | None:

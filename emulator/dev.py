@@ -14,9 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from bindings.durations import describe_ms
 from emulator.assembly import Emulator, declare, open_engine, ports, with_adopted
 from emulator.config import ConfigError, Opened, open_project
 from emulator.held_loop import HeldLoop
+from emulator.local_time import moment
+from emulator.server import moves
 from emulator.server.addresses import is_loopback
 from emulator.server.listener import PortInUse, bind
 from emulator.server.pauses import set_within
@@ -145,6 +148,7 @@ class _Session:
             self._folder.announce(emulator.url)
             self._printer.text(f"Ready on {self._printer.style(emulator.url, 'bold', 'green')}")
             self._tell_of_the_token()
+            self._tell_of_the_clock(moves.skew_of(engine), engine.clock.now())
             await self._until_stopped(emulator)
             self._tell_of_the_end(engine.executing)
         except Exception:
@@ -162,6 +166,10 @@ class _Session:
                 f"The dashboard and the APIs refuse all requests on {self._settings.host} until you start with "
                 "--token TOKEN; the Worker itself answers."
             )
+
+    def _tell_of_the_clock(self, skew_ms: int, now: int) -> None:
+        if skew_ms:
+            self._printer.text(f"The clock has been moved by {describe_ms(skew_ms)}: it is now {moment(now)}.")
 
     def _tell_of_the_end(self, executing: int) -> None:
         if executing:

@@ -28,6 +28,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     # small things without state
     "emulator.clock": (),
     "emulator.crons": (),
+    "emulator.local_time": (),
     "emulator.limits": ("bindings.durations", "bindings.errors"),
     "emulator.state_folder": (),
     "emulator.held_loop": ("bindings.context",),
@@ -51,10 +52,11 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.engine",
         "emulator.engine_thread",
         "emulator.limits",
+        "emulator.local_time",
         "emulator.storage.view_records",
         "emulator.worker.host",
     ),
-    "emulator.terminal": (*GROUND, *STORED, "emulator.worker.console"),
+    "emulator.terminal": (*GROUND, *STORED, "emulator.local_time", "emulator.worker.console"),
     # what users test with: it builds what the assembly builds
     "emulator.testing": (
         *GROUND,
@@ -86,6 +88,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.assembly",
         "emulator.config",
         "emulator.held_loop",
+        "emulator.local_time",
         "emulator.server",
         "emulator.state_folder",
         "emulator.storage.connection",
@@ -98,6 +101,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.client",
         "emulator.config",
         "emulator.dev",
+        "emulator.local_time",
         "emulator.terminal.safe",
     ),
 }

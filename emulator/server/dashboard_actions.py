@@ -21,6 +21,7 @@ from emulator.dashboard.text import duration, plural
 from emulator.dashboard.urls import Urls
 from emulator.engine.binding import Binding
 from emulator.engine.carrying import Carried
+from emulator.server import moves
 from emulator.server.dashboard_answers import HEADERS, NotFound, page, wants_json
 from emulator.server.dashboard_reads import Found, Reads
 from emulator.storage.records import Trigger, WorkflowRow
@@ -195,13 +196,13 @@ class Actions:
         if not isinstance(self._engine.clock, SystemClock):
             raise Refused("This clock cannot be moved from here.")
         if form.get("to") == "next":
-            at = await self._thread.call(self._engine.advance_to_next)
+            at = await self._thread.call(moves.advance_to_next, self._engine)
             return ("Nothing is due" if at is None else "The clock stands at the next wake"), None
         if form.get("at", "").isdigit():
             ms = max(0, int(form["at"]) - self._reads.now())
         else:
             ms = self._duration(form.get("by", ""))
-        await self._thread.call(self._engine.advance, ms)
+        await self._thread.call(moves.advance, self._engine, ms)
         return f"The clock was moved by {duration(ms)}", None
 
     def _duration(self, text: str) -> int:

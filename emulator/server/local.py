@@ -13,10 +13,9 @@ from bindings.json_view import to_json
 from bindings.ports import StreamOutput
 from bindings.times import iso
 from bindings.values import Encoded
-from emulator.clock import SystemClock
 from emulator.engine.engine import Engine
 from emulator.engine.history import public_event
-from emulator.server import commands, schemas, urls
+from emulator.server import commands, moves, schemas, urls
 from emulator.server.answers import success
 from emulator.server.bodies import clean_text
 from emulator.server.endpoints import Call, Endpoint, resources
@@ -31,8 +30,9 @@ from emulator.storage.store import Store
 
 _log = logging.getLogger("stepwell.server")
 
-#: 9000-01-01: later times cannot be written as a date.
+#: Times need a date, of which 9999 is the last year: some of them are left for sleeps that begin then.
 _END_OF_TIME = 221_845_392_000_000
+_LAST_DAY = iso(_END_OF_TIME)[:10]
 
 
 # -- the clock
@@ -44,25 +44,31 @@ async def move_clock(call: Call) -> Response:
     """By a number of ms, or to what is due next. Answers when nothing goes on any more by itself."""
     body, parts = call.json_object(), call.parts
     if body.get("next") is True and "advance_ms" not in body:
-        await parts.thread.call(parts.engine.advance_to_next)
+        await parts.thread.call(moves.advance_to_next, parts.engine)
     else:
-        await parts.thread.call(parts.engine.advance, _advance_ms(body, call.now()))
+        await parts.thread.call(moves.advance, parts.engine, _advance_ms(body, call.now()))
     return await get_clock(call)
 
 
 def _advance_ms(body: dict[str, Any], now: int) -> int:
     ms = body.get("advance_ms")
-    if isinstance(ms, bool) or not isinstance(ms, int) or ms < 0 or now + ms > _END_OF_TIME:
+    if isinstance(ms, bool) or not isinstance(ms, int) or ms < 0:
         raise ApiError("body", f'"advance_ms" is {ms!r}; expected whole ms of 0 or more, or {{"next": true}}.')
+    if now + ms > _END_OF_TIME:
+        raise ApiError(
+            "body",
+            f"The clock is at {iso(now)} and can be moved to {_LAST_DAY} at most, which is less than {ms} ms away: "
+            "dates end with the year 9999.",
+        )
     return ms
 
 
 async def _clock(engine: Engine) -> View:
-    now, clock = engine.clock.now(), engine.clock
+    now = engine.clock.now()
     return {
         "now": iso(now),
         "now_ms": now,
-        "skew_ms": clock.skew_ms if isinstance(clock, SystemClock) else 0,
+        "skew_ms": moves.skew_of(engine),
         "next_at": time_text(engine.next_at()),
     }
 

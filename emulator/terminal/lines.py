@@ -8,7 +8,7 @@ from typing import Final
 
 from bindings.durations import describe_ms
 from bindings.errors import ErrorInfo
-from bindings.times import iso
+from emulator.local_time import moment
 from emulator.storage.records import EventType, HistoryRow, StepRow
 from emulator.terminal import safe
 
@@ -76,7 +76,7 @@ def _of_step(row: HistoryRow, step: StepRow | None) -> tuple[str, str, str | Non
             return _attempt(row, detail)
         case _T.SLEEP_STARTED:
             until = step.due_at if step is not None else None
-            return f"sleeping{f' until {iso(until)}' if until else ''}", "dim", None
+            return f"sleeping{f' until {moment(until)}' if until else ''}", "dim", None
         case _T.SLEEP_COMPLETED:
             return "awake", "dim", None
         case _T.WAIT_STARTED:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from datetime import date
 from typing import TextIO
 
-from bindings.times import iso
+from emulator.local_time import local
 from emulator.terminal import safe
 from emulator.terminal.lines import Line
 from emulator.terminal.style import Style, style_for
@@ -23,6 +24,7 @@ class Printer:
         self._stream = stream
         self._style = style or style_for(stream)
         self._lock = threading.Lock()
+        self._day: date | None = None
 
     @property
     def style(self) -> Style:
@@ -38,9 +40,15 @@ class Printer:
         if lines:
             self.text("\n".join(self._render(line) for line in lines))
 
+    def _time(self, at: int) -> str:
+        """The time of day, in the machine's zone; the date too where it is another one than before."""
+        time = local(at)
+        before, self._day = self._day, time.date()
+        return f"{time:%H:%M:%S}" if before in (None, self._day) else f"{time:%Y-%m-%d %H:%M:%S}"
+
     def _render(self, line: Line) -> str:
         style = self._style
-        time = style(iso(line.at)[11:19], "dim")
+        time = style(self._time(line.at), "dim")
         where = safe.name(f"{line.workflow}/{line.instance}")
         step = f" {style(safe.name(line.step), 'bold')}" if line.step is not None else ""
         what = style(line.what, line.colour) if line.colour else line.what

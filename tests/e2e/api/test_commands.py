@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -296,3 +298,24 @@ def test_the_clock_is_moved_to_what_is_due(run: Run, fresh: DevProcess) -> None:
 
     assert text.endswith("Next: nothing is due")
     assert fresh.instance("flow", "one")["status"] == "complete"
+
+
+def test_the_clock_without_a_word_is_shown_with_its_zone(
+    run: Run, fresh: DevProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "XXX+03")
+    time.tzset()
+
+    text = said(run("clock"))
+
+    monkeypatch.undo()
+    time.tzset()
+    assert re.match(r"Time: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC-03:00 ", text), text
+
+
+def test_options_of_the_clock_may_stand_before_the_word(fresh: DevProcess, tmp_path: Path) -> None:
+    port = fresh.url.rpartition(":")[2]
+
+    result = CliRunner().invoke(main, ["clock", "--port", port, "--json", "show"])
+
+    assert json.loads(result.output)["skew_ms"] >= 0

@@ -208,3 +208,36 @@ def test_a_text_that_the_terminal_cannot_show_fails_no_step_and_silences_nothing
     server.until_output(r"prints-1\] smile .*, half \\ud800$")
     server.until_output(r"flow/odd prints-1 done in")
     server.until_output(r"flow/odd errored: .*ValueError: half \\ud800$")
+
+
+SLEEPS = """
+class Flow(WorkflowEntrypoint):
+    async def run(self, event, step):
+        await step.sleep("nap", "2 days")
+"""
+
+
+@pytest.mark.parametrize("zone", ["Asia/Kolkata", "XXX-05:30"])
+def test_times_are_those_of_the_machine_s_zone_and_a_new_day_is_told(
+    dev: Start, project: Project, zone: str
+) -> None:
+    server = dev(project(SLEEPS), env={"TZ": zone})
+    server.create("flow", "one")
+    server.until_output(r"flow/one nap-1 sleeping until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\+05:30$")
+    until = re.search(r"sleeping until (\S+) (\S+):", server.output)
+    assert until is not None
+
+    server.advance(2 * 86_400_000)
+
+    server.until_output(r"^The clock was moved by 2 days: it is now \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\+05:30\.$")
+    server.until_output(rf"^{until[1]} {until[2]}:\d\d flow/one nap-1 awake$")
+    server.until_output(r"^\d\d:\d\d:\d\d flow/one complete$")
+
+
+def test_a_start_with_a_moved_clock_says_what_time_it_is(dev: Start, project: Project) -> None:
+    folder = project(SLEEPS)
+    first = dev(folder)
+    first.advance(86_400_000)
+    first.stop()
+
+    dev(folder).until_output(r"^The clock has been moved by 1 day: it is now \S+ \S+ UTC\S*\.$")

@@ -65,6 +65,17 @@ async def test_a_clock_does_not_move_otherwise(world: Any, api: Any, local: str,
     assert (await api.refused("POST", f"{local}/clock", json=body))[:2] == (400, 10002)
 
 
+async def test_a_clock_is_not_moved_to_where_dates_end(world: Any, api: Any, local: str) -> None:
+    await world.start(nap)
+
+    answer = await api.send("POST", f"{local}/clock", json={"advance_ms": 10_000 * 365 * DAY_MS})
+
+    assert answer.status_code == 400
+    said = answer.json()["messages"][0]["message"]
+    assert "can be moved to 9000-01-01 at most" in said
+    assert "dates end with the year 9999" in said
+
+
 # -- wiping
 async def mixed(world: Any) -> None:
     """A hundred instances: asleep, paused, terminated, complete."""

@@ -1,0 +1,40 @@
+"""Moves of the clock that somebody asks for: the terminal tells of them, since its times jump with them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bindings.durations import describe_ms
+from emulator.clock import SystemClock
+from emulator.engine.engine import Engine
+from emulator.local_time import moment
+
+_log = logging.getLogger("stepwell.server")
+
+
+async def advance(engine: Engine, ms: int) -> None:
+    """On the engine's thread, as all here."""
+    with _told(engine):
+        await engine.advance(ms)
+
+
+async def advance_to_next(engine: Engine) -> int | None:
+    with _told(engine):
+        return await engine.advance_to_next()
+
+
+def skew_of(engine: Engine) -> int:
+    """By how much the clock is ahead of real time."""
+    return engine.clock.skew_ms if isinstance(engine.clock, SystemClock) else 0
+
+
+@contextmanager
+def _told(engine: Engine) -> Iterator[None]:
+    before = skew_of(engine)
+    yield
+    moved_ms = skew_of(engine) - before
+    if moved_ms > 0:
+        now = moment(engine.clock.now())
+        _log.info("The clock was moved by %s: it is now %s.", describe_ms(moved_ms), now)
