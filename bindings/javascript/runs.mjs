@@ -22,16 +22,34 @@ export function runsOf(user) {
  * The user's default export, with our path in front: for a runtime that cannot give an entrypoint a socket of its own.
  */
 export function withRunsPath(user) {
-  const handler = user.default ?? {};
   const isRuns = (request) => new URL(request.url).pathname === PATH;
+  return aroundFetch(user.default ?? {}, (request, ctx, fetch) => (isRuns(request) ? accept(request, user, ctx) : fetch()));
+}
+
+/** The user's default export, which tells where an error comes from that fetch throws: workerd tells only its message. */
+export function withStacks({ default: handler = {} }) {
+  const hasFetch = typeof (handler.prototype ?? handler).fetch === "function";
+  return hasFetch ? aroundFetch(handler, (request, ctx, fetch) => tellingErrors(fetch)) : handler;
+}
+
+async function tellingErrors(fetch) {
+  try {
+    return await fetch();
+  } catch (error) {
+    console.error(error?.stack ?? error);
+    throw error;
+  }
+}
+
+function aroundFetch(handler, around) {
   if (typeof handler === "function") {
     return class extends handler {
       async fetch(request) {
-        return isRuns(request) ? accept(request, user, this.ctx) : super.fetch(request);
+        return around(request, this.ctx, () => super.fetch(request));
       }
     };
   }
-  const fetch = (request, env, ctx) => (isRuns(request) ? accept(request, user, ctx) : handler.fetch(request, env, ctx));
+  const fetch = (request, env, ctx) => around(request, ctx, () => handler.fetch(request, env, ctx));
   const get = (target, key) => {
     if (key === "fetch") return fetch;
     const value = target[key];

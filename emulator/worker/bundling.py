@@ -51,15 +51,14 @@ def write_entry(config: WorkerConfig, folder: Path, *, runs_path: bool) -> Path:
     main = json.dumps(str(config.main))
     ours = json.dumps(str(JAVASCRIPT / "setup.mjs"))
     runs = json.dumps(str(JAVASCRIPT / "runs.mjs"))
-    default = "withRunsPath(user)" if runs_path else "handler"
+    default = "withRunsPath" if runs_path else "withStacks"
     lines = [
         "// Written by Stepwell at each start.",
         f"import {ours};",
         f"import * as user from {main};",
-        f"import {{ runsOf, withRunsPath }} from {runs};",
+        f"import {{ runsOf, {default} }} from {runs};",
         f"export * from {main};",
-        "const { default: handler = {} } = user;",
-        f"export default {default};",
+        f"export default {default}(user);",
         f"export const {RUNS_EXPORT} = runsOf(user);",
         "",
     ]

@@ -26,6 +26,8 @@ _LEVELS: Final = {
 _TAG: Final = re.compile(r"\[(\S+)(?: ([^\]\n]*))?\] ?")
 # As wrangler shows console.warn and console.error.
 _MARKED: Final = re.compile(r"[▲✘] \[(WARNING|ERROR)\] ")
+# As workerd says what a handler threw; our entry has told it already, with its stack.
+_UNCAUGHT: Final = re.compile(r"Uncaught exception: .*?\bremote\.jsg\.(?P<error>.*)")
 _KEPT_LINES: Final = 40
 # As V8 says it before it ends the process.
 _OUT_OF_MEMORY: Final = "JavaScript heap out of memory"
@@ -74,9 +76,15 @@ class Console:
         """Takes one line of output: JSON as workerd's structured logging writes it, or plain text."""
         level, text = _parsed(raw)
         text = self._mapped(text)
+        if (uncaught := _UNCAUGHT.match(text)) and self._told(uncaught["error"]):
+            return
         self._last.append(text)
         self.out_of_memory |= _OUT_OF_MEMORY in text
         self._emit(self._tagged(level, text))
+
+    def _told(self, error: str) -> bool:
+        """Whether this error was among what was printed last."""
+        return any(text.partition("\n")[0] == error for text in self._last)
 
     def _tagged(self, level: int, text: str) -> ConsoleLine:
         match = _TAG.match(text)

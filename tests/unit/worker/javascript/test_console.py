@@ -70,3 +70,11 @@ def test_the_log_shows_instance_and_step_and_has_them_as_fields(caplog: pytest.L
     record = caplog.records[0]
     assert record.getMessage() == "[order-1 charge-1] ok"
     assert (record.instance_id, record.step) == ("order-1", "charge-1")  # type: ignore[attr-defined]
+
+
+def test_an_error_that_was_told_with_its_stack_is_not_told_again_by_the_runtime() -> None:
+    told = _structured("error", "RangeError: no\n    at deep (src/index.ts:3:22)")
+    again = _structured("error", "Uncaught exception: workerd/jsg/value.h:1: failed: remote.jsg.RangeError: no")
+    other = _structured("error", "Uncaught exception: workerd/jsg/value.h:1: failed: remote.jsg.TypeError: other")
+
+    assert [line.text[:10] for line in _read(told, again, other)] == ["RangeError", "Uncaught e"]
