@@ -18,25 +18,21 @@ class Headers:
     """
 
     def __init__(self, init: Any = None) -> None:
-        self._pairs: list[tuple[str, str]] = []
+        self._values: dict[str, list[str]] = {}
         for name, value in _pairs_of(init):
             self.append(name, value)
 
     # JavaScript's methods
     def append(self, name: str, value: str) -> None:
         name, value = _checked(name, value)
-        if name != _SET_COOKIE and (old := self.get(name)) is not None:
-            value = f"{old}, {value}"
-            self.delete(name)
-        self._pairs.append((name, value))
+        self._values.setdefault(name, []).append(value)
 
     def set(self, name: str, value: str) -> None:
         self.delete(name)
         self.append(name, value)
 
     def delete(self, name: str) -> None:
-        name = name.lower()
-        self._pairs = [pair for pair in self._pairs if pair[0] != name]
+        self._values.pop(name.lower(), None)
 
     def has(self, name: str) -> bool:
         return name in self
@@ -49,14 +45,16 @@ class Headers:
 
     # HTTPMessage's methods
     def get(self, name: str, default: Any = None) -> Any:
-        found = self._all(name.lower())
+        found = self._values.get(name.lower())
         return ", ".join(found) if found else default
 
     def get_all(self, name: str, default: Any = None) -> Any:
         return self._all(name.lower()) or default
 
     def _all(self, name: str) -> list[str]:
-        return [value for key, value in self._pairs if key == name]
+        """The values of a name as they are seen: one, but for cookies."""
+        found = self._values.get(name, [])
+        return list(found) if name == _SET_COOKIE or not found else [", ".join(found)]
 
     def add_header(self, name: str, value: str) -> None:
         self.append(name, value)
@@ -69,7 +67,7 @@ class Headers:
 
     def items(self) -> list[tuple[str, str]]:
         """Name and value, sorted by name, as JavaScript iterates; a Set-Cookie for each cookie."""
-        return sorted(self._pairs, key=lambda pair: pair[0])
+        return [(name, value) for name in sorted(self._values) for value in self._all(name)]
 
     def __getitem__(self, name: str) -> Any:
         """The value, or None: an HTTPMessage does not raise."""
@@ -82,13 +80,13 @@ class Headers:
         self.delete(name)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name.lower() in {key for key, _ in self._pairs}
+        return isinstance(name, str) and name.lower() in self._values
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.keys())
 
     def __len__(self) -> int:
-        return len(self._pairs)
+        return len(self._values) + max(len(self._all(_SET_COOKIE)) - 1, 0)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.items()!r})"

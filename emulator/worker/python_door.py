@@ -16,6 +16,8 @@ from emulator.worker.python_handlers import Answered
 
 T = TypeVar("T")
 _OVER: Final = None
+#: The most that all headers of a request may take, in bytes: Cloudflare's limit, and workerd's.
+_MOST_HEADER_BYTES: Final = 128 * 1024
 
 
 class Answering(Protocol):
@@ -42,6 +44,11 @@ class PythonDoor:
             await self._http(scope, receive, send)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if _header_bytes(scope) > _MOST_HEADER_BYTES:
+            await _plain(
+                send, 431, f"The request's headers take more than the limit of {_MOST_HEADER_BYTES} bytes.\n"
+            )
+            return
         try:
             body = await read_body(scope, receive, self._max_body)
         except TooLarge:
@@ -144,6 +151,11 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
         chunks.append(chunk)
         if not message.get("more_body", False):
             return b"".join(chunks)
+
+
+def _header_bytes(scope: Scope) -> int:
+    """As they are sent, each with its colon, space and end of line."""
+    return sum(len(name) + len(value) + 4 for name, value in scope["headers"])
 
 
 def request_of(scope: Scope, body: bytes) -> Request:

@@ -339,3 +339,13 @@ async def test_a_worker_may_answer_an_upgrade_with_a_response(worker: Any) -> No
         "websocket.http.response.body",
     ]
     assert denied.heard[0]["status"] == 403
+
+
+async def test_headers_over_cloudflares_limit_are_refused(worker: Any) -> None:
+    loaded = await serving(worker, "return Response(str(len(request.headers)))")
+
+    refused = await loaded.request(headers={"x-long": "x" * 131_072})
+    taken = await loaded.request(headers={"x-long": "x" * 130_000})
+
+    assert (refused.status, taken.status) == (431, 200)
+    assert "limit of 131072 bytes" in refused.text
