@@ -46,9 +46,16 @@ export class Channel {
 function readAnswer(text) {
   const at = text.indexOf("\n");
   const head = JSON.parse(text.slice(0, at));
-  if (head.error) throw reviveError(head.error);
+  if (head.error) throw fromHere(reviveError(head.error));
   if (head.status) return JSON.parse(text.slice(at + 1)); // its output is a tree of its own
   return decode(text.slice(at + 1));
+}
+
+/** The engine's error with the stack of the code that called it: the engine has none of that code. */
+function fromHere(error) {
+  const frames = new Error().stack.split("\n").slice(1);
+  error.stack = [`${error.name}: ${error.message}`, ...frames].join("\n");
+  return error;
 }
 
 /** Lines of a stream of bytes, one at a time. */
