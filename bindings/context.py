@@ -1,7 +1,8 @@
-"""Which step the running code belongs to: set by the engine, read by `print` and by nested steps."""
+"""Which step the running code belongs to: set by the engine, read by `print` and by nested steps; and its end."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import NamedTuple
 
@@ -19,3 +20,6 @@ class StepFrame(NamedTuple):
 
 #: None outside of any instance (a fetch handler, an import).
 current_step: ContextVar[StepFrame | None] = ContextVar("current_step", default=None)
+
+#: Told of the end of each attempt in the context that it was made in; None where nobody wants to know.
+at_attempt_end: ContextVar[Callable[[StepFrame], None] | None] = ContextVar("at_attempt_end", default=None)

@@ -33,6 +33,7 @@ from emulator.terminal.user_output import UserOutput
 from emulator.worker.host import WorkerLoadError
 from emulator.worker.hosts import Hosts
 from emulator.worker.loop import run_on_worker_loop
+from emulator.worker.output import take_record
 
 _log = logging.getLogger("stepwell.dev")
 
@@ -45,7 +46,7 @@ _LOOK_S: Final = 1.0
 def run_dev(path: Path, configs: Sequence[str], flags: Mapping[str, Any], env_files: Sequence[Path]) -> str | None:
     """Runs until it is stopped; gives the message of what prevents it from starting, or None."""
     printer = Printer(sys.stdout)
-    configure_logging(printer)
+    configure_logging(printer, take_record)
     try:
         sources = [Source(path, {**flags, "config": config}, env_files) for config in (configs or (None,))]
         opened = [source.open() for source in sources]
@@ -234,11 +235,15 @@ class _Session:
     async def _reload(self, emulator: Emulator, index: int) -> None:
         name = emulator.workers[index].host.name
         try:
+        problem = emulator.notices.problems.get(name)
             is_new = await emulator.reload(index, self._sources[index].open().project)
         except (ConfigError, WorkerLoadError) as error:
-            _log.error("%s\nWhat ran before goes on running.", error)
+            # One save may be several changes: what is wrong is told once.
+            again = str(error) == problem
+            _log.log(logging.DEBUG if again else logging.ERROR, "%s\nWhat ran before goes on running.", error)
             emulator.notices.not_loaded(name, str(error))
         else:
             # A file that is no code may be the one that our output goes to: to tell of it would change it again.
-            _log.log(logging.INFO if is_new else logging.DEBUG, "Reloaded %s", name)
+            is_news = is_new or problem is not None
+            _log.log(logging.INFO if is_news else logging.DEBUG, "Reloaded %s", name)
             emulator.notices.loaded(name)

@@ -47,6 +47,7 @@ TABLE: Final = (
     Setting("persist_to", "path", None, "The folder for the state; .stepwell in the project if not given."),
     Setting("token", "text", None, "The token that requests to the dashboard and the APIs must carry."),
     Setting("reload", "switch", True, "Load the Worker again when its files change."),
+    Setting("log_requests", "switch", False, "Print a line for each request to the Worker, as wrangler dev does."),
     Setting(
         "replay",
         "choice",

@@ -54,6 +54,7 @@ class Settings:
     env: str | None = None
     token: str | None = field(default=None, repr=False)
     reload: bool = True
+    log_requests: bool = False
     replay: Literal["auto", "always"] = "auto"
     runtime: Literal["auto", "workerd", "wrangler"] = "auto"
     synchronous: Literal["normal", "full"] = "normal"

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bindings.context import StepFrame, current_step
+from bindings.context import StepFrame, at_attempt_end, current_step
 from bindings.errors import (
     EngineError,
     ErrorInfo,
@@ -117,6 +117,8 @@ class Attempts:
             return self._failed(row, error)
         finally:
             current_step.reset(token)
+            if (tell := at_attempt_end.get()) is not None:
+                tell(frame)
         run.check_attached()
         run.reached(Point.BEFORE_RESULT, row)
         return await self._succeeded(row, result, settings.timeout_ms, began_at)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from emulator.server.parts import ServerParts
+from emulator.server.request_lines import RequestLines
 from emulator.worker.host import AsgiApp, Receive, Scope, Send
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ class App:
     def __init__(self, parts: ServerParts) -> None:
         self._parts = parts
         self._worker: AsgiApp = parts.hosts[0].front_door()
+        if parts.settings.log_requests:
+            self._worker = RequestLines(self._worker)
         self._ours: Starlette | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -15,20 +15,82 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import Any, Final, TextIO, TypeAlias
 
-from bindings.context import current_step
+from bindings.context import StepFrame, at_attempt_end, current_step
 from emulator.worker.console import ConsoleLine
 
 Emit: TypeAlias = Callable[[ConsoleLine], None]
 
 _DEBUGGERS: Final = frozenset({"bdb", "cmd", "pdb", "ipdb", "pdbpp", "IPython"})
 
+#: Loggers whose records do not belong to the code that runs while they are made.
+_NOT_THE_USERS: Final = ("stepwell", "asyncio")
+
+
+class _Output:
+    """The output of one pass, or of one event for a handler: lines that are begun wait here for their end."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._begun: dict[tuple[int, StepFrame | None], str] = {}
+
+    def write(self, level: int, text: str) -> None:
+        """Lines of different steps that go on at the same time keep apart."""
+        frame = current_step.get()
+        *lines, begun = (self._begun.pop((level, frame), "") + text).split("\n")
+        if begun:
+            self._begun[level, frame] = begun
+        self.pass_on(level, lines, frame)
+
+    def pass_on(self, level: int, lines: Iterable[str], frame: StepFrame | None) -> None:
+        token = _output.set(None)  # emitting may print as well
+        try:
+            for line in lines:
+                self._emit(
+                    ConsoleLine(level, line)
+                    if frame is None
+                    else ConsoleLine(level, line, frame.instance_id, frame.step)
+                )
+        finally:
+            _output.reset(token)
+
+    def end_of(self, frame: StepFrame) -> None:
+        """What the attempt has begun and not ended is a line, too."""
+        if self._begun:
+            self._flush([key for key in self._begun if key[1] == frame])
+
+    def end(self) -> None:
+        self._flush(list(self._begun))
+
+    def _flush(self, keys: list[tuple[int, StepFrame | None]]) -> None:
+        for level, frame in keys:
+            self.pass_on(level, [self._begun.pop((level, frame))], frame)
+
+
 #: Where the output of the code that runs goes; None outside of user code, and while a line is being emitted.
-_emit: Final[ContextVar[Emit | None]] = ContextVar("stepwell_output", default=None)
+_output: Final[ContextVar[_Output | None]] = ContextVar("stepwell_output", default=None)
 
 
 def enter_output(emit: Emit) -> None:
     """From here on, in this task or context, what is printed is user output."""
-    _emit.set(emit)
+    output = _Output(emit)
+    _output.set(output)
+    at_attempt_end.set(output.end_of)
+
+
+def end_output() -> None:
+    """The code that was entered has come to its end: what it has begun to print is shown."""
+    output = _output.get()
+    if output is not None:
+        output.end()
+
+
+def take_record(record: logging.LogRecord) -> bool:
+    """Passes on what user code logs; False for a record that is none of its own."""
+    output = _output.get()
+    if output is None or record.name.partition(".")[0] in _NOT_THE_USERS:
+        return False
+    output.pass_on(record.levelno, logging.Formatter().format(record).split("\n"), current_step.get())
+    return True
 
 
 class RoutedStream(io.TextIOBase):
@@ -37,39 +99,23 @@ class RoutedStream(io.TextIOBase):
     def __init__(self, plain: TextIO, level: int) -> None:
         self._plain = plain
         self._level = level
-        self._begun = ""
 
     def write(self, text: str) -> int:
-        emit = _emit.get()
-        if emit is None or _is_debugger(sys._getframe(1)):
+        output = _output.get()
+        if output is None or _is_debugger(sys._getframe(1)):
             return self._plain.write(text)
-        # Nothing of one print is awaited in between, so the pieces of a line arrive together.
-        *lines, self._begun = (self._begun + text).split("\n")
-        self._pass_on(lines, emit)
+        output.write(self._level, text)
         return len(text)
 
-    def _pass_on(self, lines: Iterable[str], emit: Emit) -> None:
-        frame = current_step.get()
-        token = _emit.set(None)  # emitting may print as well
-        try:
-            for line in lines:
-                emit(
-                    ConsoleLine(self._level, line)
-                    if frame is None
-                    else ConsoleLine(self._level, line, frame.instance_id, frame.step)
-                )
-        finally:
-            _emit.reset(token)
-
     def flush(self) -> None:
-        if _emit.get() is None:
+        if _output.get() is None:
             self._plain.flush()
 
     def writable(self) -> bool:
         return True
 
     def isatty(self) -> bool:
-        return _emit.get() is None and self._plain.isatty()
+        return _output.get() is None and self._plain.isatty()
 
     def fileno(self) -> int:
         return self._plain.fileno()

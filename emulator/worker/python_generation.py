@@ -23,7 +23,7 @@ from emulator.config.model import WorkerConfig
 from emulator.config.problems import class_not_exported, not_a_workflow
 from emulator.worker.host import WorkerLoadError
 from emulator.worker.importer import ProjectFinder
-from emulator.worker.output import Emit, enter_output
+from emulator.worker.output import Emit, end_output, enter_output
 
 
 class PythonGeneration:
@@ -81,10 +81,13 @@ class PythonGeneration:
 
         async def run(event: RunEvent, port: StepPort) -> Encoded:
             self.enter()
-            workflow = kind(ExecutionContext(), self.runtime.env)
-            result = workflow.run(js_event(event), step_of(port, implicit=implicit))
-            if type(result) is CoroutineType:
-                result = await result
+            try:
+                workflow = kind(ExecutionContext(), self.runtime.env)
+                result = workflow.run(js_event(event), step_of(port, implicit=implicit))
+                if type(result) is CoroutineType:
+                    result = await result
+            finally:
+                end_output()
             return UNDEFINED_TEXT if result is None else encode(result)
 
         return run

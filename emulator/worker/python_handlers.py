@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bindings.entrypoints import ExecutionContext, call_with_what_fits
 from bindings.values import JsDict
+from emulator.worker.output import end_output
 from emulator.worker.python_generation import PythonGeneration
 
 if TYPE_CHECKING:
@@ -35,9 +36,12 @@ async def call_handler(generation: PythonGeneration, name: str, argument: Any) -
     """
     generation.enter()
     env, ctx = generation.runtime.env, ExecutionContext()
-    handler = _handler(generation, name, ctx)
-    result = call_with_what_fits(handler, argument, env, ctx)
-    return await result if inspect.isawaitable(result) else result
+    try:
+        handler = _handler(generation, name, ctx)
+        result = call_with_what_fits(handler, argument, env, ctx)
+        return await result if inspect.isawaitable(result) else result
+    finally:
+        end_output()
 
 
 def _handler(generation: PythonGeneration, name: str, ctx: ExecutionContext) -> Callable[..., Any]:

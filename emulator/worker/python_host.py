@@ -22,7 +22,7 @@ from emulator.config.model import WorkerConfig
 from emulator.worker.console import ConsoleLine, log_line
 from emulator.worker.environment import OtherBinding, build_env, no_other_bindings
 from emulator.worker.host import AsgiApp, Generation, Language, WorkerLoadError
-from emulator.worker.output import Emit, routed_output
+from emulator.worker.output import Emit, end_output, routed_output
 from emulator.worker.python_generation import PythonGeneration, version_id
 from emulator.worker.python_handlers import Answered, NoHandler, call_handler, scheduled_controller
 from emulator.worker.source_loader import digest_of
@@ -184,10 +184,11 @@ class PythonHost:
     def _start(self, awaitable: Awaitable[Any]) -> None:
         task = asyncio.ensure_future(awaitable, loop=self.loop)
         self._background.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._ended)  # in a copy of this context, so that it is the same output which ends
 
     def _ended(self, task: asyncio.Future[Any]) -> None:
         self._background.discard(task)
+        end_output()
         if not task.cancelled() and (error := task.exception()) is not None:
             self._report(error, "waitUntil")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -241,3 +242,91 @@ def test_a_start_with_a_moved_clock_says_what_time_it_is(dev: Start, project: Pr
     first.stop()
 
     dev(folder).until_output(r"^The clock has been moved by 1 day: it is now \S+ \S+ UTC\S*\.$")
+
+
+def test_requests_to_the_worker_get_a_line_each_when_asked_for(dev: Start, project: Project) -> None:
+    server = dev(project(ANSWERS, workflows=None), "--log-requests")
+
+    server.http.get("/a%20path?q=1")
+    server.get("/cdn-cgi/local/stepwell/clock")
+    server.http.post("/other")
+
+    server.until_output(r"^GET /a%20path\?q=1 200 \d+ ms$")
+    server.until_output(r"^POST /other 200 \d+ ms$")
+    assert "cdn-cgi" not in server.output
+
+
+def test_what_is_no_http_is_told_with_its_time_and_what_to_do(dev: Start, project: Project) -> None:
+    server = dev(project(ANSWERS, workflows=None))
+    address = ("127.0.0.1", int(server.url.rpartition(":")[2]))
+
+    with socket.create_connection(address) as client:
+        client.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+
+        server.until_output(r"^\d\d:\d\d:\d\d A client sent something that is not HTTP.* begins with http://\.$")
+
+
+BEGINS = (
+    """
+import asyncio
+import logging
+
+
+class Flow(WorkflowEntrypoint):
+    async def run(self, event, step):
+        @step.do("write")
+        async def write():
+            print("begun by", end=" ")
+            await asyncio.sleep(0.02)
+            print(event.instanceId, end="")
+            logging.warning("logged by %s", event.instanceId)
+
+        await write()
+"""
+    + ANSWERS
+)
+
+
+def test_begun_lines_and_logs_are_known_by_their_instance(dev: Start, project: Project) -> None:
+    server = dev(project(BEGINS))
+    for n in range(5):
+        server.create("flow", f"i-{n}")
+    for n in range(5):
+        server.until_status("flow", f"i-{n}", "complete")
+
+    said = server.output
+    assert [n for n in range(5) if f"[i-{n} write-1] begun by i-{n}\n" not in said] == []
+    assert [n for n in range(5) if f"[i-{n} write-1] logged by i-{n}\n" not in said] == []
+
+
+BEGINS = (
+    """
+import asyncio
+import logging
+
+
+class Flow(WorkflowEntrypoint):
+    async def run(self, event, step):
+        @step.do("write")
+        async def write():
+            print("begun by", end=" ")
+            await asyncio.sleep(0.02)
+            print(event.instanceId, end="")
+            logging.warning("logged by %s", event.instanceId)
+
+        await write()
+"""
+    + ANSWERS
+)
+
+
+def test_begun_lines_and_logs_are_known_by_their_instance(dev: Start, project: Project) -> None:
+    server = dev(project(BEGINS))
+    for n in range(5):
+        server.create("flow", f"i-{n}")
+    for n in range(5):
+        server.until_status("flow", f"i-{n}", "complete")
+
+    said = server.output
+    assert [n for n in range(5) if f"[i-{n} write-1] begun by i-{n}\n" not in said] == []
+    assert [n for n in range(5) if f"[i-{n} write-1] logged by i-{n}\n" not in said] == []

@@ -253,3 +253,26 @@ def test_a_load_of_the_same_code_is_not_told_of_so_that_the_output_may_go_to_a_f
 
     server.until_output("Reloaded")
     assert server.output.count("Reloaded") == 1
+
+
+def test_code_that_is_set_back_after_a_failure_is_told_to_be_reloaded(server: DevProcess, folder: Path) -> None:
+    write_entry(folder, "oops(\n")
+    server.until_output("SyntaxError")
+
+    write_entry(folder, version("old"))
+
+    server.until_output("^Reloaded worker$")
+
+
+def test_the_same_problem_is_told_once(server: DevProcess, folder: Path, tmp_path: Path) -> None:
+    loads = tmp_path / "loads"
+    noted = f"with open({str(loads)!r}, 'a') as file:\n    file.write('x')\n"
+    write_entry(folder, noted + "raise RuntimeError('at import')\n")
+    server.until_output("What ran before goes on running[.]")
+
+    (folder / "src" / "beside.py").touch()
+    until("another load", lambda: len(loads.read_text()) > 1)
+    write_entry(folder, version("new"))
+
+    server.until_output("^Reloaded worker$")
+    assert server.output.count("What ran before goes on running.") == 1

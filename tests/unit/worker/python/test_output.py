@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from bindings.context import StepFrame, current_step
+from bindings.context import StepFrame, at_attempt_end, current_step
 from emulator.worker.console import ConsoleLine
-from emulator.worker.output import RoutedStream, enter_output, routed_output
+from emulator.worker.output import RoutedStream, end_output, enter_output, routed_output, take_record
 
 pytestmark = pytest.mark.anyio
 
@@ -192,3 +192,67 @@ async def test_a_load_does_not_make_its_caller_user_code(worker: Any, capsys: py
 
     assert capsys.readouterr().out == "ours\n"
     assert loaded.lines == []
+
+
+def test_begun_lines_of_two_steps_keep_apart(lines: list[ConsoleLine]) -> None:
+    one, two = StepFrame("orders", "i-1", 1, "a-1", 1, 1), StepFrame("orders", "i-2", 2, "a-1", 1, 1)
+
+    def both() -> None:
+        for frame in (one, two, one, two):
+            current_step.set(frame)
+            print(frame.instance_id, end=" ")
+        current_step.set(one)
+        print()
+
+    with routed_output():
+        in_worker(lines.append, both)
+
+    assert lines == [ConsoleLine(logging.INFO, "i-1 i-1 ", "i-1", "a-1")]
+
+
+def test_a_begun_line_is_whole_at_the_end_of_its_attempt(lines: list[ConsoleLine]) -> None:
+    frame = StepFrame("orders", "i-1", 1, "a-1", 1, 1)
+
+    def attempt() -> None:
+        print("begun", end="")
+        end = at_attempt_end.get()
+        assert end is not None
+        end(frame)
+
+    with routed_output():
+        in_worker(lines.append, attempt, frame)
+
+    assert lines == [ConsoleLine(logging.INFO, "begun", "i-1", "a-1")]
+
+
+def test_what_a_handler_begins_to_print_is_shown_at_its_end(lines: list[ConsoleLine]) -> None:
+    def handler() -> None:
+        print("begun", end="")
+        end_output()
+
+    with routed_output():
+        in_worker(lines.append, handler)
+
+    assert [line.text for line in lines] == ["begun"]
+
+
+def test_a_record_of_user_code_is_output_of_its_step(lines: list[ConsoleLine]) -> None:
+    record = logging.makeLogRecord({"name": "root", "levelno": logging.WARNING, "msg": "low stock"})
+    frame = StepFrame("orders", "i-1", 1, "a-1", 1, 1)
+
+    in_worker(lines.append, lambda: take_record(record), frame)
+
+    assert lines == [ConsoleLine(logging.WARNING, "low stock", "i-1", "a-1")]
+
+
+@pytest.mark.parametrize("logger", ["stepwell.engine", "asyncio"])
+def test_a_record_that_is_not_user_code_s_is_left(lines: list[ConsoleLine], logger: str) -> None:
+    taken: list[bool] = []
+
+    in_worker(lines.append, lambda: taken.append(take_record(logging.makeLogRecord({"name": logger}))))
+
+    assert (taken, lines) == ([False], [])
+
+
+def test_outside_of_a_worker_a_record_is_left() -> None:
+    assert not take_record(logging.makeLogRecord({"name": "root"}))
