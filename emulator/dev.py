@@ -234,8 +234,8 @@ class _Session:
 
     async def _reload(self, emulator: Emulator, index: int) -> None:
         name = emulator.workers[index].host.name
-        try:
         problem = emulator.notices.problems.get(name)
+        try:
             is_new = await emulator.reload(index, self._sources[index].open().project)
         except (ConfigError, WorkerLoadError) as error:
             # One save may be several changes: what is wrong is told once.

@@ -5,15 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from emulator.terminal import safe
 from emulator.local_time import local
+from emulator.terminal import safe
 from emulator.terminal.printer import Printer
 
 _COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
 
 #: Facts for other readers of the log: the terminal tells them as changes of their instance, or as its last word.
 _TOLD_BY_FOLLOWER = frozenset({"errored", "engine_stopped"})
-
 
 #: What a library says, and what that means for who reads it.
 _REWORDED = {
@@ -22,6 +21,7 @@ _REWORDED = {
         "with http://."
     )
 }
+
 
 class PrinterHandler(logging.Handler):
     """A line for each record: instance and step in front, if the record has them; the traceback behind."""
@@ -38,11 +38,11 @@ class PrinterHandler(logging.Handler):
         style = self._printer.style
         colour = "dim" if record.name == "stepwell.requests" else _COLOURS.get(record.levelno)
         text = record.getMessage()
+        if text in _REWORDED:
+            text = f"{local(round(record.created * 1000)):%H:%M:%S} {_REWORDED[text]}"
         if record.exc_info:
             text += "\n" + logging.Formatter().formatException(record.exc_info)
         text = safe.visible(text)  # it may quote what user code named
-        if text in _REWORDED:
-            text = f"{local(round(record.created * 1000)):%H:%M:%S} {_REWORDED[text]}"
         self._printer.text(style(text, colour) if colour else text)
 
 

@@ -297,36 +297,3 @@ def test_begun_lines_and_logs_are_known_by_their_instance(dev: Start, project: P
     said = server.output
     assert [n for n in range(5) if f"[i-{n} write-1] begun by i-{n}\n" not in said] == []
     assert [n for n in range(5) if f"[i-{n} write-1] logged by i-{n}\n" not in said] == []
-
-
-BEGINS = (
-    """
-import asyncio
-import logging
-
-
-class Flow(WorkflowEntrypoint):
-    async def run(self, event, step):
-        @step.do("write")
-        async def write():
-            print("begun by", end=" ")
-            await asyncio.sleep(0.02)
-            print(event.instanceId, end="")
-            logging.warning("logged by %s", event.instanceId)
-
-        await write()
-"""
-    + ANSWERS
-)
-
-
-def test_begun_lines_and_logs_are_known_by_their_instance(dev: Start, project: Project) -> None:
-    server = dev(project(BEGINS))
-    for n in range(5):
-        server.create("flow", f"i-{n}")
-    for n in range(5):
-        server.until_status("flow", f"i-{n}", "complete")
-
-    said = server.output
-    assert [n for n in range(5) if f"[i-{n} write-1] begun by i-{n}\n" not in said] == []
-    assert [n for n in range(5) if f"[i-{n} write-1] logged by i-{n}\n" not in said] == []
