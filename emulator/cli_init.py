@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Template
@@ -64,12 +65,21 @@ def _files(language: Language, name: str) -> Iterator[tuple[Path, str]]:
         yield path.with_name(_STORED_AS.get(path.name, path.name)), text
 
 
+def _quoted(path: Path) -> str:
+    """As a shell takes it, a name that begins like an option included."""
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
+
+
 @click.command()
 @click.argument("path", required=False, type=click.Path(path_type=Path))
-@click.option("--python", "language", flag_value="python", default="python", help="A Python Worker (the default).")
-@click.option("--typescript", "language", flag_value="typescript", help="A TypeScript Worker.")
-def init(path: Path | None, language: Language) -> None:
+@click.option("--python", is_flag=True, help="A Python Worker (the default).")
+@click.option("--typescript", is_flag=True, help="A TypeScript Worker.")
+def init(path: Path | None, python: bool, typescript: bool) -> None:
     """Make a small working project in PATH (or here)."""
+    if python and typescript:
+        raise click.UsageError("--python and --typescript were both given; a project is made in one of them.")
+    language: Language = "typescript" if typescript else "python"
     folder = (path or Path()).absolute()
     try:
         written = write_project(folder, language)
@@ -78,4 +88,4 @@ def init(path: Path | None, language: Language) -> None:
     click.echo(f"Made a {'Python' if language == 'python' else 'TypeScript'} Worker in {folder}:")
     for file in written:
         click.echo(f"  {file}")
-    click.echo(f"Next: {f'cd {path} && ' if path else ''}{_NEXT[language]}")
+    click.echo(f"Next: {f'cd {_quoted(path)} && ' if path else ''}{_NEXT[language]}")

@@ -76,6 +76,26 @@ def test_it_says_what_it_made_and_what_comes_next(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("folder", "next_line"),
+    [("my shop", "Next: cd 'my shop' && stepwell dev"), ("-shop", "Next: cd ./-shop && stepwell dev")],
+)
+def test_what_comes_next_can_be_pasted_into_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, next_line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert init("--", folder).output.splitlines()[-1] == next_line
+
+
+def test_a_project_in_two_languages_is_refused(tmp_path: Path) -> None:
+    result = init(tmp_path / "shop", "--python", "--typescript")
+
+    assert result.exit_code == 2
+    assert "--python and --typescript were both given" in result.output
+    assert not (tmp_path / "shop").exists()
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "wrangler.jsonc").write_text("mine")
 
