@@ -112,7 +112,7 @@ def _show_instance(name: str, instance: dict[str, Any], with_output: bool, most:
     if instance["steps"]:
         show.say("[bold]Steps:[/]")
     for step in instance["steps"]:
-        show.print_step(step, with_output=with_output, most=most)
+        show.print_step(step, with_output=with_output, most=most, over=instance["end"] is not None)
         show.say("")
 
 

@@ -126,20 +126,22 @@ def print_instance(workflow: str, instance_id: str, instance: Mapping[str, Any])
     )
 
 
-def print_step(step: Mapping[str, Any], *, with_output: bool, most: int) -> None:
-    """A step with its attempts."""
+def print_step(step: Mapping[str, Any], *, with_output: bool, most: int, over: bool) -> None:
+    """A step with its attempts. `over` says that the instance has ended: what is open was given up."""
     if step["type"] == "termination":
         print_values({"Type": "termination", "Trigger": plain(step["trigger"]["source"])}, indent=2)
         return
     finished = step.get("finished", step.get("success") is not None)
+    given_up = over and not finished
     print_values(
         {
             "Name": plain(step["name"]),
             "Type": _TYPES.get(step["type"], plain(step["type"])),
             "Event": plain(step["event_type"]) if "event_type" in step else None,
             "Start": time(step["start"]),
-            "End" if finished else "Until": time(step["end"]),
-            "Duration": duration(step["start"], step["end"]),
+            "End" if finished else "Until": None if given_up else time(step["end"]),
+            "Duration": None if given_up else duration(step["start"], step["end"]),
+            "State": "[yellow]given up: the instance ended without it[/]" if given_up else None,
             "Success": {None: None, True: "[green]yes[/]", False: "[red]no[/]"}[step.get("success")],
             "Error": error(step.get("error")),
             "Output": value(step["output"], most) if with_output and "output" in step else None,
@@ -147,15 +149,15 @@ def print_step(step: Mapping[str, Any], *, with_output: bool, most: int) -> None
         indent=2,
     )
     if step.get("attempts"):
-        rows = [_attempt(number, attempt) for number, attempt in enumerate(step["attempts"], 1)]
+        rows = [_attempt(number, attempt, over=over) for number, attempt in enumerate(step["attempts"], 1)]
         print_table(("  Attempt", "Start", "Duration", "State", "Error"), rows)
 
 
-def _attempt(number: int, attempt: Mapping[str, Any]) -> list[str]:
+def _attempt(number: int, attempt: Mapping[str, Any], *, over: bool) -> list[str]:
     return [
         f"  {number}",
         time(attempt["start"]) or "",
         duration(attempt["start"], attempt["end"]) or "",
-        _ATTEMPT[attempt["success"]],
+        "[yellow]given up[/]" if over and attempt["success"] is None else _ATTEMPT[attempt["success"]],
         error(attempt["error"]) or "",
     ]

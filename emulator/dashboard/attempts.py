@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bindings.errors import ErrorInfo
 from emulator.dashboard.errors import ErrorView, ReadSource, error_view, no_source
-from emulator.dashboard.statuses import Look
+from emulator.dashboard.statuses import GIVEN_UP, Look
 from emulator.storage.records import EventType, HistoryRow
 
 _T = EventType
@@ -49,6 +49,10 @@ class Tries:
     rollback_error: ErrorView | None = None
     rolled_back: bool = False
 
+    def given_up(self) -> Tries:
+        """As they are once the instance has ended: an attempt without an end has none any more."""
+        return replace(self, attempts=tuple(_given_up(one) for one in self.attempts))
+
 
 def tries_by_step(history: Iterable[HistoryRow], read: ReadSource = no_source) -> dict[int, Tries]:
     """By seq. `read` gives source lines; it is worth its time on the page of one step only."""
@@ -57,6 +61,10 @@ def tries_by_step(history: Iterable[HistoryRow], read: ReadSource = no_source) -
         if entry.step is not None:
             by_step.setdefault(entry.step, []).append(entry)
     return {seq: _tries(entries, read) for seq, entries in by_step.items()}
+
+
+def _given_up(attempt: AttemptView) -> AttemptView:
+    return replace(attempt, look=GIVEN_UP) if attempt.look is _RUNNING else attempt
 
 
 def _tries(entries: Sequence[HistoryRow], read: ReadSource) -> Tries:

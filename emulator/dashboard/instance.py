@@ -24,6 +24,7 @@ from emulator.dashboard.timeline import Timeline, build_timeline
 from emulator.dashboard.urls import Urls
 from emulator.dashboard.values import ValueView, value_view
 from emulator.storage.records import (
+    FINITE,
     BufferedEvent,
     HistoryRow,
     InstanceRow,
@@ -151,7 +152,9 @@ def build_instance(
     links = InstanceLinks(given)
     urls = {step.seq: links.step(step.seq) for step in given.steps}
     names = {step.seq: step.public_name for step in given.steps}
-    steps = step_views(given.steps, tries_by_step(given.history), given.output_sizes, urls)
+    steps = step_views(
+        given.steps, tries_by_step(given.history), given.output_sizes, urls, over=row.status in FINITE
+    )
     open_steps = [step for step in steps if step.is_open]
     values_url = Urls()
     return InstanceView(

@@ -38,5 +38,8 @@ STEP_LOOKS: Final[dict[StepState, Look]] = {
     StepState.FAILED: Look("Failed", "cross", "bad", "its error is stored"),
 }
 
+#: Of a step or an attempt that was open when its instance ended.
+GIVEN_UP: Final = Look("Given up", "stop", "calm", "the instance ended without it")
+
 #: The order of tiles and filters: what needs attention last, as one reads.
 ORDER: Final = tuple(STATUS_LOOKS)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bindings.durations import InvalidDuration, duration_ms
 from bindings.errors import ErrorInfo
 from emulator.dashboard.attempts import AttemptView, Tries
 from emulator.dashboard.errors import ErrorView, ReadSource, error_view, no_source
-from emulator.dashboard.statuses import STEP_LOOKS, Look
+from emulator.dashboard.statuses import GIVEN_UP, STEP_LOOKS, Look
 from emulator.dashboard.text import duration
 from emulator.dashboard.values import ValueView, value_view
 from emulator.dashboard.where import event_type, most_attempts
@@ -84,14 +84,24 @@ class StepPanel:
 
 
 def step_views(
-    rows: Sequence[StepRow], tries: Mapping[int, Tries], sizes: Mapping[int, int], urls: Mapping[int, str]
+    rows: Sequence[StepRow],
+    tries: Mapping[int, Tries],
+    sizes: Mapping[int, int],
+    urls: Mapping[int, str],
+    *,
+    over: bool = False,
 ) -> tuple[StepView, ...]:
+    """`over` says that the instance has ended: a step without an end was given up."""
     depths: dict[int, int] = {}
     views = []
     for row in rows:
         depths[row.seq] = depths.get(row.parent, 0) + 1 if row.parent is not None else 0
         views.append(_view(row, depths[row.seq], tries.get(row.seq, Tries()), sizes.get(row.seq), urls[row.seq]))
-    return tuple(views)
+    return tuple(map(_given_up, views)) if over else tuple(views)
+
+
+def _given_up(view: StepView) -> StepView:
+    return replace(view, look=GIVEN_UP, tries=view.tries.given_up()) if view.is_open else view
 
 
 def _view(row: StepRow, depth: int, tries: Tries, output_bytes: int | None, url: str) -> StepView:

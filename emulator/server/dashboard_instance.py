@@ -25,7 +25,7 @@ from emulator.dashboard.where import event_type
 from emulator.engine.lifecycle import allowed
 from emulator.server.dashboard_answers import HEADERS, NotFound, download, page, plain
 from emulator.server.dashboard_reads import Found, Reads
-from emulator.storage.records import InstanceRow, InstanceValues, Status, StepKind, StepRow, StepState
+from emulator.storage.records import FINITE, InstanceRow, InstanceValues, Status, StepKind, StepRow, StepState
 from emulator.storage.view_records import StepBrief
 
 #: So many steps are on one page; a longer run is read in stretches, the newest first.
@@ -149,7 +149,13 @@ class InstancePages:
         tries = tries_by_step(reader.step_history(key, seq), given.read)
         size = reader.output_sizes(key, seq, seq).get(seq)
         links = InstanceLinks(given)
-        view = step_views([row], tries, {seq: size} if size is not None else {}, {seq: links.step(seq)})[0]
+        view = step_views(
+            [row],
+            tries,
+            {seq: size} if size is not None else {},
+            {seq: links.step(seq)},
+            over=given.row.status in FINITE,
+        )[0]
         value_url = Urls().value(given.workflow.name, given.row.id, f"step-{seq}")
         logs = [line for line in reader.logs(key, 0, _LOGS_SHOWN) if line.step == seq]
         return StepPanel(

@@ -181,3 +181,12 @@ def test_zooming_shows_only_what_lies_inside(instance: MakeInstance, step: MakeS
 
     assert timeline.zoomed
     assert [row.label for row in timeline.rows] == ["run()"]
+
+
+def test_a_step_that_is_open_when_its_instance_has_ended_was_given_up(step: MakeStep, history: MakeHistory) -> None:
+    row = step(state=StepState.IN_FLIGHT, ended_at=None)
+    tries = tries_by_step(history(("attempt_started", 10, 1, 1)))
+
+    (view,) = step_views([row], tries, {}, {1: ""}, over=True)
+
+    assert (view.look.word, view.tries.attempts[0].look.word) == ("Given up", "Given up")

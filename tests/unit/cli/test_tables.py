@@ -1,0 +1,34 @@
+"""What the command line shows of an instance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from emulator.cli_tables import print_step
+
+OPEN: dict[str, Any] = {
+    "name": "slow-1",
+    "type": "step",
+    "start": "2100-01-01T00:00:00.000Z",
+    "end": None,
+    "success": None,
+    "attempts": [{"start": "2100-01-01T00:00:00.000Z", "end": None, "success": None, "error": None}],
+}
+
+
+@pytest.mark.parametrize(("over", "state"), [(False, "working"), (True, "given up")])
+def test_a_step_that_is_open_works_until_its_instance_has_ended(
+    capsys: pytest.CaptureFixture[str], over: bool, state: str
+) -> None:
+    print_step(OPEN, with_output=True, most=100, over=over)
+
+    attempt = capsys.readouterr().out.splitlines()[-1]
+    assert attempt.rstrip().endswith(state)
+
+
+def test_names_of_user_code_are_shown_with_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+    print_step({**OPEN, "name": "\x1b[2J[red]"}, with_output=True, most=100, over=False)
+
+    assert "Name:  \\x1b[2J[red]\n" in capsys.readouterr().out
