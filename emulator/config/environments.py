@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -98,13 +99,18 @@ def _report_unknown(env_name: str, known: list[str] | None, file_name: str, prob
         f'No environment found in configuration with name "{env_name}".\n'
         f"Before using `--env={env_name}` there should be an equivalent environment section in the configuration.\n"
         f"{names}\nConsider adding an environment configuration section to the {file_name} file:\n"
-        f"```\n[env.{env_name}]\n```\n"
+        f"```\n{_section(env_name, file_name)}\n```\n"
     )
     # Where no environment exists at all wrangler only warns: the name just becomes part of the script's name.
     if known is None:
         problems.warn(text)
     else:
         problems.error(text, did_you_mean(env_name, known))
+
+
+def _section(env_name: str, file_name: str) -> str:
+    """An empty environment as the file writes one; wrangler shows TOML whatever the file is."""
+    return f"[env.{env_name}]" if file_name.endswith(".toml") else f'"env": {{ {json.dumps(env_name)}: {{}} }}'
 
 
 def _warn_of_missing(top: Entry, own: Entry, env_name: str, problems: Problems) -> None:

@@ -45,6 +45,10 @@ class JsoncError(ValueError):
 def parse(text: str) -> object:
     """The value that a JSONC text holds; of names given twice the last one wins. Raises `JsoncError`."""
     plain = _LAST_COMMA.sub(_blank_comma, _COMMENT.sub(_blank_comment, text))
+    if not plain.strip():
+        raise JsoncError(
+            "ValueExpected", "there is nothing but comments" if text.strip() else "the file is empty", 0
+        )
     try:
         return json.loads(plain, parse_constant=_refuse_constant, parse_float=_number)
     except json.JSONDecodeError as error:
@@ -97,7 +101,8 @@ def _as_jsonc(error: json.JSONDecodeError) -> JsoncError:
         code, message = _unclosed(error.doc)
     elif code == "InvalidCharacter" and error.doc[error.pos : error.pos + 1] == "\n":
         code, message = _ERRORS["Unterminated string"]
-    return JsoncError(code, message, error.pos)
+    # Where the text ends too early, that is after the last that is there, not on an empty line below.
+    return JsoncError(code, message, len(error.doc.rstrip()) if at_end else error.pos)
 
 
 def _unclosed(text: str) -> tuple[str, str]:

@@ -110,7 +110,7 @@ def open_project(
     `compat` and `limits` take NAME=VALUE texts or mappings. Raises `ConfigError`; nothing is written.
     """
     problems = Problems()
-    outer = (flag_layer(flags or {}, problems), variable_layer(environ))
+    outer = (flag_layer(flags or {}, problems), variable_layer(environ, problems))
     found = find_config(start, cast("Path | None", lookup("config", outer, problems)))
     layers = (*outer, file_layer(found.folder, problems))
     settings = resolve_settings(found.folder, found.path, layers, problems)
@@ -119,4 +119,5 @@ def open_project(
     dev = dev_layer(project.config.dev, found.path.name)
     settings = resolve_settings(found.folder, found.path, (*layers, dev), problems)
     check_workflows(project.config.workflows, settings, problems)
+    project = project._replace(warnings=(*problems.warnings, *project.warnings))
     return Opened(replace(settings, env=project.config.environment), project)

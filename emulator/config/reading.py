@@ -102,7 +102,11 @@ def _toml_place(message: str, text: str) -> tuple[str, int, int]:
 
 
 def _syntax_error(path: Path, text: str, line: int, column: int, message: str) -> ConfigError:
-    source = text.split("\n")[line - 1].rstrip("\r") if text else ""
+    if not text.strip():
+        return _unusable(
+            path, f"{path.name}:{line}:{column}: {message}", "`stepwell init` makes one to start from."
+        )
+    source = text.split("\n")[line - 1].rstrip("\r")
     start = max(0, column - 1 - _LINE_LENGTH // 2)
     margin = f"  {line} | "
     snippet = (

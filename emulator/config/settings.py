@@ -81,8 +81,11 @@ def flag_layer(flags: Mapping[str, object], problems: Problems) -> Layer:
     return Layer(lambda setting: setting.flag, _flat(given, "the command line", problems))
 
 
-def variable_layer(environ: Mapping[str, str]) -> Layer:
-    """The STEPWELL_* variables; empty ones count as not set."""
+def variable_layer(environ: Mapping[str, str], problems: Problems) -> Layer:
+    """The STEPWELL_* variables; empty ones count as not set. Warns of those that are none of ours."""
+    known = {setting.variable for setting in TABLE}
+    for name in sorted(name for name in environ if name.startswith("STEPWELL_") and name not in known):
+        problems.warn(f"There is no setting for the environment variable {name}.", did_you_mean(name, known))
     values = {setting.name: environ[setting.variable] for setting in TABLE if environ.get(setting.variable)}
     return Layer(lambda setting: setting.variable, values)
 
@@ -131,9 +134,18 @@ def _flat(values: Mapping[str, object], where: str, problems: Problems) -> dict[
         else:
             flat[name] = value
     for name in [name for name in flat if name not in BY_NAME]:
-        problems.error(f'There is no setting "{name}" (in {where}).', did_you_mean(name, BY_NAME))
+        problems.error(
+            f'There is no setting "{name}" (in {where}).', did_you_mean(name, BY_NAME) or _there_is(name)
+        )
         del flat[name]
     return flat
+
+
+def _there_is(name: str) -> str:
+    """What there is in the group of a name that is near to none."""
+    group = name.partition(".")[0] + "."
+    members = [one.removeprefix(group) for one in BY_NAME if one.startswith(group)]
+    return f"The switches are {', '.join(members)}." if members else ""
 
 
 def _compat(value: object, where: str, problems: Problems) -> Mapping[str, object]:

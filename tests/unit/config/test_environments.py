@@ -134,6 +134,7 @@ def test_an_unknown_environment_is_refused_with_the_names_there_are(refusal: Cal
         "Before using `--env=stagin` there should be an equivalent environment section in the configuration.\n"
         'The available configured environment names are: ["staging","production"]\n'
     )
+    assert '```\n"env": { "stagin": {} }\n```' in problem.text
     assert problem.hint == 'Did you mean "staging"?'
 
 

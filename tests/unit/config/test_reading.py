@@ -76,7 +76,8 @@ def test_toml_is_read_with_its_tables(tmp_path: Path) -> None:
         ("[,]", "1:2", "ValueExpected"),
         ('{"a":.5}', "1:6", "ValueExpected"),
         ("", "1:1", "ValueExpected"),
-        ("// only a comment", "1:18", "ValueExpected"),
+        ("// only a comment", "1:1", "ValueExpected"),
+        ('{"a":1\n\n\n', "1:7", "CloseBraceExpected"),
         ('{"a":1 "b":2}', "1:8", "CommaExpected"),
         ('{"a":01}', "1:7", "CommaExpected"),
         ('{"a":1', "1:7", "CloseBraceExpected"),
@@ -96,6 +97,19 @@ def test_a_syntax_error_names_file_line_column_and_wranglers_code(
     tmp_path: Path, text: str, place: str, code: str
 ) -> None:
     assert f"- wrangler.jsonc:{place}: {code}: " in refused(tmp_path, text)
+
+
+def test_a_file_that_ends_too_early_shows_its_last_line(tmp_path: Path) -> None:
+    assert '  2 | "name": "x"\n      |            ^' in refused(tmp_path, '{\n"name": "x"\n\n')
+
+
+@pytest.mark.parametrize("text", ["", "\n \n"])
+def test_an_empty_file_is_said_to_be_empty(tmp_path: Path, text: str) -> None:
+    said = refused(tmp_path, text)
+
+    assert "the file is empty" in said
+    assert "stepwell init" in said
+    assert "|" not in said
 
 
 def test_a_syntax_error_shows_the_line_with_a_mark_under_the_place(tmp_path: Path) -> None:

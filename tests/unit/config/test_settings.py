@@ -290,6 +290,19 @@ class TestRefusals:
     def test_a_variable_is_named_as_such(self, refusal: Callable[..., str]) -> None:
         assert '- STEPWELL_PORT is "x"; expected' in refusal(environ={"STEPWELL_PORT": "x"})
 
+    def test_a_switch_that_is_near_to_none_gets_the_list(self, refusal: Callable[..., str]) -> None:
+        text = refusal({"compat": ["x=1"]})
+
+        assert 'There is no setting "compat.x"' in text
+        assert "The switches are default_retry_delay, waiting_status, " in text
+
+    def test_a_variable_that_is_none_of_ours_is_warned_of(self, write_project: Callable[..., Path]) -> None:
+        opened = open_project(write_project(), environ={"STEPWELL_PROT": "1", "OTHER": "2"})
+
+        assert [str(warning) for warning in opened.project.warnings] == [
+            'There is no setting for the environment variable STEPWELL_PROT.\nDid you mean "STEPWELL_PORT"?'
+        ]
+
     def test_a_file_is_named_as_such(self, refusal: Callable[..., str]) -> None:
         files = {"pyproject.toml": '[tool.stepwell]\nport = "x"'}
 
