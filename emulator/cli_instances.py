@@ -79,10 +79,11 @@ def _show_instances(name: str, rows: list[dict[str, Any]], page: int) -> None:
                 show.status(row["status"]),
                 show.time(row["created_on"]) or "",
                 show.duration(row["started_on"], row["ended_on"]) or "",
-                show.plain(row["version_id"]),
+                show.version(row["version_id"]),
             )
             for row in rows
         ],
+        foldable="Instance",
     )
     return None
 

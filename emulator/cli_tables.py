@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -28,14 +29,15 @@ _COLOURS: Final = {
 }
 _ATTEMPT: Final = {None: "[blue]working[/]", True: "[green]success[/]", False: "[red]error[/]"}
 _PIPE_WIDTH: Final = 400
+_VERSION_LENGTH: Final = 8
 _TYPES: Final = {"step": "step", "rollback": "rollback", "sleep": "sleep", "waitForEvent": "wait for event"}
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Cells are markup. Nothing is cut off: what is too wide for the terminal is folded."""
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, foldable: str = "") -> None:
+    """Cells are markup. Nothing is cut off: what is too wide for the terminal is folded, `foldable` first."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=foldable not in ("", column))
     for row in rows:
         table.add_row(*row)
     _console().print(table)
@@ -56,15 +58,21 @@ def say(text: str) -> None:
 
 
 def _console() -> Console:
-    """In a pipe there is no width to keep to, and programs read whole lines."""
+    """In a pipe there is no width to keep to unless COLUMNS says so, and programs read whole lines."""
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
+    has_width = console.is_terminal or os.environ.get("COLUMNS", "").isdecimal()
+    return console if has_width else Console(highlight=False, width=_PIPE_WIDTH)
 
 
 # -- cells
 def plain(value: object) -> str:
     """Text that may be user code's: neither markup nor control characters in it have an effect."""
     return escape(safe.visible(str(value)))
+
+
+def version(text: str) -> str:
+    """The start of a version's id, which is enough to tell one from another; the whole is in the JSON."""
+    return plain(text[:_VERSION_LENGTH])
 
 
 def status(word: str) -> str:

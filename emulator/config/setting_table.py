@@ -12,6 +12,9 @@ Kind = Literal["text", "path", "port", "switch", "choice", "milliseconds", "valu
 _ON: Final = frozenset({"on", "true", "yes", "1"})
 _OFF: Final = frozenset({"off", "false", "no", "0"})
 
+#: What the names of our environment variables begin with.
+PREFIX: Final = "STEPWELL_"
+
 
 class InvalidSetting(ValueError):
     """A value that a setting does not take; the message says what it does take."""
@@ -30,7 +33,7 @@ class Setting(NamedTuple):
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
-        return "STEPWELL_" + self.name.replace(".", "_").upper()
+        return PREFIX + self.name.replace(".", "_").upper()
 
     @property
     def flag(self) -> str:

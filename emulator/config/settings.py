@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from emulator.config.model import DevConfig, WorkflowConfig
-from emulator.config.problems import Problems, did_you_mean, shown
+from emulator.config.problems import Problems, did_you_mean, near_matches, shown
 from emulator.config.reading import parse_toml, read_text
-from emulator.config.setting_table import BY_NAME, TABLE, InvalidSetting, Setting, read_value
+from emulator.config.setting_table import BY_NAME, PREFIX, TABLE, InvalidSetting, Setting, read_value
 
 if TYPE_CHECKING:
     from emulator.limits import Limits
@@ -83,9 +83,14 @@ def flag_layer(flags: Mapping[str, object], problems: Problems) -> Layer:
 
 def variable_layer(environ: Mapping[str, str], problems: Problems) -> Layer:
     """The STEPWELL_* variables; empty ones count as not set. Warns of those that are none of ours."""
-    known = {setting.variable for setting in TABLE}
-    for name in sorted(name for name in environ if name.startswith("STEPWELL_") and name not in known):
-        problems.warn(f"There is no setting for the environment variable {name}.", did_you_mean(name, known))
+    known = {setting.variable.removeprefix(PREFIX): setting for setting in TABLE}
+    given = [name.removeprefix(PREFIX) for name in environ if name.startswith(PREFIX)]
+    for name in sorted(set(given) - set(known)):
+        near = [PREFIX + one for one in near_matches(name, known)]
+        problems.warn(
+            f"There is no setting for the environment variable {PREFIX}{name}.",
+            f"Did you mean {' or '.join(near)}?" if near else "",
+        )
     values = {setting.name: environ[setting.variable] for setting in TABLE if environ.get(setting.variable)}
     return Layer(lambda setting: setting.variable, values)
 

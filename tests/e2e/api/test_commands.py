@@ -155,6 +155,21 @@ def test_instances_list_by_pages_and_filters(run: Run, fresh: DevProcess) -> Non
     assert len(ids("--date-start", "2020-01-01T12:00:00Z")) == 5
 
 
+def test_a_list_keeps_to_a_narrow_width_and_only_its_ids_are_folded(
+    run: Run, fresh: DevProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "72")
+    fresh.create("quick", "i" * 60)
+    version = fresh.until_status("quick", "i" * 60)["versionId"]
+
+    lines = run("workflows", "instances", "list", "quick").output.splitlines()
+
+    assert max(map(len, lines)) <= 72
+    assert re.search(rf"i  complete  \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d .* {version[:8]} *$", lines[1])
+    assert sum(line.count("i") for line in lines[1:]) >= 60
+    assert version not in "".join(lines)
+
+
 def test_no_instances_are_told_with_how_to_make_one(run: Run) -> None:
     text = said(run("workflows", "instances", "list", "quick"))
 

@@ -300,7 +300,7 @@ class TestRefusals:
         opened = open_project(write_project(), environ={"STEPWELL_PROT": "1", "OTHER": "2"})
 
         assert [str(warning) for warning in opened.project.warnings] == [
-            'There is no setting for the environment variable STEPWELL_PROT.\nDid you mean "STEPWELL_PORT"?'
+            "There is no setting for the environment variable STEPWELL_PROT.\nDid you mean STEPWELL_PORT?"
         ]
 
     def test_a_file_is_named_as_such(self, refusal: Callable[..., str]) -> None:
