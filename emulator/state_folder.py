@@ -49,6 +49,7 @@ class StateFolder:
                 ignore.write_text("*\n", encoding="utf-8")
             lock = (self.path / _LOCK).open("a+", encoding="utf-8")
         except OSError as error:
+            self.forget_if_new()
             raise self._unusable(error) from None
         if not _try_lock(lock):
             lock.close()
