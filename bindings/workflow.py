@@ -228,7 +228,8 @@ def data_clone_error(refused: NotSerialisable) -> JsException:
     else:
         text = f"Could not serialize {refused.what}. This type does not support serialization."
     error = JsException(ErrorInfo("DataCloneError", text))
-    error.add_note(str(refused))
+    if refused.path != "$":
+        error.add_note(f"It is at {refused.path}, where $ is what was given.")
     return error
 
 

@@ -142,7 +142,7 @@ class Binding:
         given: Mapping[str, object] = event if isinstance(event, Mapping) else {}
         kind = names.event_type(given.get("type"), self._workflow.limits)
         payload = given.get("payload", UNDEFINED_TEXT)
-        self._requests.params(payload, "payload of the event")
+        self._requests.params(payload, "payload of the event is")
         assert isinstance(payload, Encoded)
         await self._commands.send_event(key, kind, payload)
 

@@ -54,7 +54,7 @@ class Outcomes:
         if most is not None and len(output) * 4 > most and output.size() > most:
             # Cloudflare says of an output that is too large that it cannot be stored (case run-returns-too-large).
             await self.unstorable(
-                run, ErrorInfo("NotSerialisable", f"{output.size()} bytes; the maximum is {most}")
+                run, ErrorInfo("NotSerialisable", f"its size of {output.size()} bytes; the maximum is {most}")
             )
             return
         run.release()

@@ -87,15 +87,15 @@ class Requests:
         most = self._limits.retention_max_ms
         return ms if most is None else min(ms, most)
 
-    def params(self, params: object, what: str = "params") -> Encoded | None:
-        """An encoded value within the limit; None when nothing was given."""
+    def params(self, params: object, subject: str = "params are") -> Encoded | None:
+        """An encoded value within the limit; None when nothing was given. `subject` is for the error."""
         if params is None or params == UNDEFINED_TEXT:
             return None
         assert isinstance(params, Encoded)
         most = self._limits.payload_bytes
         if most is not None and len(params) * 4 > most and params.size() > most:
             raise WorkflowError(
-                f"(body) The {what} are {params.size()} bytes; the maximum is {most} bytes (1 MiB)",
+                f"(body) The {subject} {params.size()} bytes; the maximum is {most} bytes (1 MiB)",
                 code="body",
             )
         return params

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
+from bindings.context import current_step
 from bindings.durations import InvalidDuration, duration_ms
 from bindings.errors import EngineError, NonRetryableDelayError, WorkflowFatalError
 from bindings.ports import DelayFunction
 from emulator.engine.compat import Compat
 from emulator.limits import Limits
 
+_log = logging.getLogger("stepwell.engine")
+
 Backoff: TypeAlias = Literal["constant", "linear", "exponential"]
 
 _BACKOFFS: Final = ("constant", "linear", "exponential")
-_KEYS: Final = frozenset({"retries", "timeout", "sensitive"})
-_RETRY_KEYS: Final = frozenset({"limit", "delay", "backoff"})
+_KEYS: Final = ("retries", "timeout", "sensitive")
+_RETRY_KEYS: Final = ("limit", "delay", "backoff")
+_DURATION: Final = 'a duration, such as 500 (ms) or "30 seconds"'
+#: The most characters of a value that a message quotes.
+_SHOWN: Final = 100
 _HELP: Final = "See https://developers.cloudflare.com/workflows/build/sleeping-and-retrying/"
 
 
@@ -61,40 +68,63 @@ class StepConfigs:
         self.default = self._merge({}, {}, None)
 
     def check(self, name: str, given: object, *, what: str = "Step") -> StepConfig:
-        """The config of a step. Raises `WorkflowFatalError` for anything Cloudflare refuses (area config)."""
-        if not isinstance(given, Mapping):
-            raise _bad(name, what)
-        if not given:
+        """The config of a step. Raises `WorkflowFatalError` for anything Cloudflare refuses (area config).
+
+        That error has Cloudflare's text, which does not say what is wrong: the log does.
+        """
+        if isinstance(given, Mapping) and not given:
             return self.default
+        try:
+            return self._checked(given)
+        except _Refused as refused:
+            _log.warning('%s%s config for "%s": %s.', _instance(), what, name, refused)
+            raise WorkflowFatalError(f'{what} config for "{name}" is in a invalid format. {_HELP}') from None
+
+    def _checked(self, given: object) -> StepConfig:
+        if not isinstance(given, Mapping):
+            raise _Refused(f"it is {_shown(given)}; expected an object")
         retries = given.get("retries", {})
         if retries is None:  # case config-retries-null
             raise EngineError("Cannot destructure property 'limit' of 'retries' as it is null.", name="TypeError")
-        if not isinstance(retries, Mapping) or not given.keys() <= _KEYS or not retries.keys() <= _RETRY_KEYS:
-            raise _bad(name, what)
-        if "retries" in given and not {"limit", "delay"} <= retries.keys():
-            raise _bad(name, what)
-        try:
-            return self._checked(given, retries)
-        except (InvalidDuration, _Refused):
-            raise _bad(name, what) from None
-
-    def _checked(self, given: Mapping[str, object], retries: Mapping[str, object]) -> StepConfig:
-        delay = retries.get("delay", 0)
-        function = cast(DelayFunction, delay) if callable(delay) else None
-        if function is None:
-            _require(self._ms(delay) >= 0)
-        limit = retries.get("limit", 0)
-        limit = int(limit) if isinstance(limit, float) and limit.is_integer() else limit
-        _require(isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0)
-        most = self._limits.retries_max
-        _require(most is None or cast(int, limit) <= most)
-        _require(retries.get("backoff", "constant") in _BACKOFFS)
+        if not isinstance(retries, Mapping):
+            raise _Refused(f"retries is {_shown(retries)}; expected an object with limit and delay")
+        _known(given, _KEYS, "")
+        _known(retries, _RETRY_KEYS, "retries.")
+        for key in ("limit", "delay") if "retries" in given else ():
+            _require(key in retries, f"retries.{key} is missing")
+        function = self._check_retries(retries)
         if "timeout" in given:
-            _require(self._ms(given["timeout"]) >= 0 and given["timeout"] != 0)  # "0 seconds" is one
-            longest = self._limits.step_timeout_max_ms
-            _require(longest is None or self._ms(given["timeout"]) <= longest)
-        _require(given.get("sensitive", "output") == "output")
+            self._check_timeout(given["timeout"])
+        _expect(given.get("sensitive", "output") == "output", "sensitive", given.get("sensitive"), '"output"')
         return self._merge(given, retries, function)
+
+    def _check_retries(self, retries: Mapping[str, object]) -> DelayFunction | None:
+        """The delay function, where there is one."""
+        delay, limit = retries.get("delay", 0), retries.get("limit", 0)
+        function = cast(DelayFunction, delay) if callable(delay) else None
+        _expect(function is not None or self._duration(delay) >= 0, "retries.delay", delay, _DURATION)
+        most = self._limits.retries_max
+        wanted = "a whole number of 0 or more" if most is None else f"a whole number of 0 to {most}"
+        whole = int(limit) if isinstance(limit, float) and limit.is_integer() else limit
+        is_number = isinstance(whole, int) and not isinstance(whole, bool)
+        fits = is_number and cast(int, whole) >= 0 and (most is None or cast(int, whole) <= most)
+        _expect(fits, "retries.limit", limit, wanted)
+        backoff = retries.get("backoff", "constant")
+        _expect(backoff in _BACKOFFS, "retries.backoff", backoff, " or ".join(_BACKOFFS))
+        return function
+
+    def _check_timeout(self, timeout: object) -> None:
+        ms, longest = self._duration(timeout), self._limits.step_timeout_max_ms
+        # "0 seconds" is one
+        _expect(ms >= 0 and timeout != 0, "timeout", timeout, f"{_DURATION} above 0")
+        _expect(longest is None or ms <= longest, "timeout", timeout, f"{longest} ms at most")
+
+    def _duration(self, value: object) -> int:
+        """-1 for what is none."""
+        try:
+            return self._ms(value)
+        except InvalidDuration:
+            return -1
 
     def _ms(self, value: object) -> int:
         return duration_ms(value, lenient=self._lenient)
@@ -126,16 +156,34 @@ class StepConfigs:
 
 
 class _Refused(Exception):
-    """A field of a config that is not allowed."""
+    """A field of a config that is not allowed; the text says which, and what may be there."""
 
 
-def _require(holds: bool) -> None:
+def _require(holds: bool, problem: str) -> None:
     if not holds:
-        raise _Refused
+        raise _Refused(problem)
 
 
-def _bad(name: str, what: str) -> WorkflowFatalError:
-    return WorkflowFatalError(f'{what} config for "{name}" is in a invalid format. {_HELP}')
+def _expect(holds: bool, field: str, value: object, wanted: str) -> None:
+    _require(holds, f"{field} is {_shown(value)}; expected {wanted}")
+
+
+def _known(given: Mapping[str, object], keys: tuple[str, ...], prefix: str) -> None:
+    unknown = [key for key in given if key not in keys]
+    _require(not unknown, f"it has no field {prefix}{unknown[0] if unknown else ''}; expected {', '.join(keys)}")
+
+
+def _shown(value: object) -> str:
+    """A value as JSON has it: the config may be Python's or JavaScript's."""
+    if isinstance(value, Mapping | list):
+        return "a list" if isinstance(value, list) else "an object"
+    text = json.dumps(value, default=repr)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _instance() -> str:
+    where = current_step.get()
+    return "" if where is None else f"{where.workflow_name}/{where.instance_id}: "
 
 
 def _default_timeout(timeout_ms: int) -> object:

@@ -60,8 +60,10 @@ def params(given: object) -> Encoded:
 def encoded(data: object) -> Encoded:
     try:
         return encode(data)
-    except (NotSerialisable, RecursionError) as error:
-        raise ApiError("body", f"The value cannot be stored: {error}.") from None
+    except NotSerialisable as error:
+        raise ApiError("body", f"The value cannot be stored because of {error.what} at {error.path}.") from None
+    except RecursionError:
+        raise ApiError("body", "The value cannot be stored: it is nested too deeply.") from None
 
 
 def clean_text(data: object, field: str) -> str:

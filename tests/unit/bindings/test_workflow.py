@@ -266,3 +266,13 @@ async def test_a_subscription_can_be_closed(instance: Any, workflow_port: Any) -
 async def test_handles_say_what_they_are(instance: Any, workflow: Workflow) -> None:
     assert repr(workflow) == "<Workflow orders>"
     assert repr(instance) == "<WorkflowInstance 'a' of orders>"
+
+
+async def test_a_value_that_cannot_be_cloned_as_a_whole_needs_no_place(workflow: Workflow) -> None:
+    with pytest.raises(JsException) as refused:
+        await workflow.create(params=object())
+
+    assert refused.value.message == (
+        "Could not serialize a value of <class 'object'>. This type does not support serialization."
+    )
+    assert not hasattr(refused.value, "__notes__")

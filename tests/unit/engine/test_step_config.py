@@ -76,6 +76,36 @@ async def test_a_bad_config_that_nobody_catches_ends_the_instance(world) -> None
     assert message.startswith('WorkflowFatalError: Step config for "a" is in a invalid format.')
 
 
+PROBLEMS = {
+    "a number": "it is 5; expected an object",
+    "an unknown key": "it has no field retry; expected retries, timeout, sensitive",
+    "retries a number": "retries is 3; expected an object with limit and delay",
+    "limit missing": "retries.limit is missing",
+    "delay missing": "retries.delay is missing",
+    "an unknown key in retries": "it has no field retries.max; expected limit, delay, backoff",
+    "limit a text": 'retries.limit is "3"; expected a whole number of 0 to 10000',
+    "limit above 10,000": "retries.limit is 10001; expected a whole number of 0 to 10000",
+    "delay nonsense": 'retries.delay is "soon"; expected a duration, such as 500 (ms) or "30 seconds"',
+    "backoff unknown": 'retries.backoff is "quadratic"; expected constant or linear or exponential',
+    "timeout zero": 'timeout is 0; expected a duration, such as 500 (ms) or "30 seconds" above 0',
+    "sensitive true": 'sensitive is true; expected "output"',
+}
+
+
+@pytest.mark.parametrize("which", PROBLEMS)
+async def test_the_log_says_what_is_wrong_with_a_config(world, caplog, which) -> None:
+    async def flow(params, step):
+        await step.do("a", 1, BAD[which])
+
+    await world.start(flow)
+    await world.create("one")
+    await world.error()
+
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(said) == 1
+    assert said[0].endswith(f'/one: Step config for "a": {PROBLEMS[which]}.')
+
+
 GOOD = {
     "nothing": ({}, DEFAULTS),
     "timeout alone": ({"timeout": "30 seconds"}, {**DEFAULTS, "timeout": "30 seconds"}),
