@@ -22,11 +22,16 @@ def step_name(name: object, longest: int) -> str:
     # Half of the limit in characters is below it in units, whatever they are.
     fits = isinstance(name, str) and (len(name) <= longest // 2 or utf16_units(name) <= longest)
     if isinstance(name, str) and fits and not _CONTROL.search(name):
-        return name
+        return _well_formed(name)
     shown = javascript_text(name, none="undefined")
     raise WorkflowFatalError(
         f'Step name "{shown}" exceeds max length ({longest} chars) or invalid characters found'
     )
+
+
+def _well_formed(text: str) -> str:
+    """As JavaScript writes it in UTF-8: half of a surrogate pair becomes U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def utf16_units(text: str) -> int:
@@ -53,7 +58,7 @@ def is_addressable(instance_id: object) -> bool:
 def event_type(kind: object, limits: Limits) -> str:
     """The type of an event or a wait, checked. Raises `WorkflowError` (workflow.invalid_event_type)."""
     if limits.event_type_length is None:
-        return kind if isinstance(kind, str) else "undefined" if kind is None else str(kind)
+        return _well_formed(kind) if isinstance(kind, str) else "undefined" if kind is None else str(kind)
     if not is_identifier(kind, limits.event_type_length):
         raise WorkflowError(
             f'(workflow.invalid_event_type) Event type "{kind}" is invalid: expected at most '

@@ -33,8 +33,11 @@ class Printer:
     def text(self, text: str) -> None:
         """A line, or several, as they are."""
         with self._lock:
-            self._stream.write(text + "\n")
-            self._stream.flush()
+            try:
+                self._stream.write(text + "\n")
+                self._stream.flush()
+            except BrokenPipeError:
+                pass  # nobody reads any more (`stepwell dev | head`); what user code prints must not fail for it
 
     def lines(self, lines: list[Line]) -> None:
         if lines:

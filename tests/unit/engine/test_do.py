@@ -303,3 +303,14 @@ async def test_code_outside_of_steps_runs_again_in_each_pass_with_the_original_e
     await world.advance(3_600_000)
 
     assert world.journal == [{"n": 1}, {"n": 1}]
+
+
+async def test_half_of_a_surrogate_pair_in_a_name_is_replaced_as_in_utf_8(world) -> None:
+    async def flow(params, step):
+        return [await step.do("a\ud800", lambda: 1), await step.do("😀", lambda: 2)]
+
+    await world.start(flow)
+    await world.create()
+
+    assert await world.output() == [1, 2]
+    assert set(world.steps()) == {"a\ufffd-1", "😀-1"}

@@ -67,3 +67,11 @@ def test_a_stream_that_lacks_a_character_gets_an_escape() -> None:
     Printer(stream, Style(False)).text("é 😀 \ud800")
 
     assert written.getvalue().rstrip() == b"\xe9 \\U0001f600 \\ud800"
+
+
+def test_a_reader_that_has_gone_fails_nobody() -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    Printer(Gone(), Style(False)).text("said")
