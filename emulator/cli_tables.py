@@ -157,8 +157,15 @@ def print_step(step: Mapping[str, Any], *, with_output: bool, most: int, over: b
         indent=2,
     )
     if step.get("attempts"):
-        rows = [_attempt(number, attempt, over=over) for number, attempt in enumerate(step["attempts"], 1)]
+        rows = [
+            _attempt(number, _ended(attempt, step), over=over) for number, attempt in enumerate(step["attempts"], 1)
+        ]
         print_table(("  Attempt", "Start", "Duration", "State", "Error"), rows)
+
+
+def _ended(attempt: Mapping[str, Any], step: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An attempt as its step went: the history leaves the failure out that ends the instance at once."""
+    return {**attempt, "success": step.get("success")} if attempt["success"] is None else attempt
 
 
 def _attempt(number: int, attempt: Mapping[str, Any], *, over: bool) -> list[str]:

@@ -49,9 +49,13 @@ class Tries:
     rollback_error: ErrorView | None = None
     rolled_back: bool = False
 
-    def given_up(self) -> Tries:
-        """As they are once the instance has ended: an attempt without an end has none any more."""
-        return replace(self, attempts=tuple(_given_up(one) for one in self.attempts))
+    def over(self, *, failed: bool) -> Tries:
+        """As they are once the instance has ended: an attempt without an end was given up, or failed with its step.
+
+        The history leaves the failure out that ends the instance at once.
+        """
+        look = _BAD if failed else GIVEN_UP
+        return replace(self, attempts=tuple(_over(one, look) for one in self.attempts))
 
 
 def tries_by_step(history: Iterable[HistoryRow], read: ReadSource = no_source) -> dict[int, Tries]:
@@ -63,8 +67,8 @@ def tries_by_step(history: Iterable[HistoryRow], read: ReadSource = no_source) -
     return {seq: _tries(entries, read) for seq, entries in by_step.items()}
 
 
-def _given_up(attempt: AttemptView) -> AttemptView:
-    return replace(attempt, look=GIVEN_UP) if attempt.look is _RUNNING else attempt
+def _over(attempt: AttemptView, look: Look) -> AttemptView:
+    return replace(attempt, look=look) if attempt.look is _RUNNING else attempt
 
 
 def _tries(entries: Sequence[HistoryRow], read: ReadSource) -> Tries:

@@ -97,11 +97,12 @@ def step_views(
     for row in rows:
         depths[row.seq] = depths.get(row.parent, 0) + 1 if row.parent is not None else 0
         views.append(_view(row, depths[row.seq], tries.get(row.seq, Tries()), sizes.get(row.seq), urls[row.seq]))
-    return tuple(map(_given_up, views)) if over else tuple(views)
+    return tuple(map(_over, views)) if over else tuple(views)
 
 
-def _given_up(view: StepView) -> StepView:
-    return replace(view, look=GIVEN_UP, tries=view.tries.given_up()) if view.is_open else view
+def _over(view: StepView) -> StepView:
+    look = GIVEN_UP if view.is_open else view.look
+    return replace(view, look=look, tries=view.tries.over(failed=view.state is StepState.FAILED))
 
 
 def _view(row: StepRow, depth: int, tries: Tries, output_bytes: int | None, url: str) -> StepView:

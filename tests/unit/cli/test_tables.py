@@ -28,6 +28,12 @@ def test_a_step_that_is_open_works_until_its_instance_has_ended(
     assert attempt.rstrip().endswith(state)
 
 
+def test_an_attempt_without_an_end_failed_with_its_step(capsys: pytest.CaptureFixture[str]) -> None:
+    print_step({**OPEN, "success": False}, with_output=True, most=100, over=True)
+
+    assert capsys.readouterr().out.splitlines()[-1].rstrip().endswith("error")
+
+
 def test_names_of_user_code_are_shown_with_escapes(capsys: pytest.CaptureFixture[str]) -> None:
     print_step({**OPEN, "name": "\x1b[2J[red]"}, with_output=True, most=100, over=False)
 

@@ -190,3 +190,11 @@ def test_a_step_that_is_open_when_its_instance_has_ended_was_given_up(step: Make
     (view,) = step_views([row], tries, {}, {1: ""}, over=True)
 
     assert (view.look.word, view.tries.attempts[0].look.word) == ("Given up", "Given up")
+
+
+def test_an_attempt_without_an_end_failed_with_its_step(step: MakeStep, history: MakeHistory) -> None:
+    tries = tries_by_step(history(("attempt_started", 10, 1, 1)))
+
+    (view,) = step_views([step(state=StepState.FAILED)], tries, {}, {1: ""}, over=True)
+
+    assert (view.look.word, view.tries.attempts[0].look.word) == ("Failed", "Failed")
