@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +40,12 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(scope="session", autouse=True)
-def node_on_path() -> None:
+@pytest.fixture(scope="module", autouse=True)
+def node_on_path() -> Iterator[None]:
     """Node of the tests first: wrangler wants a newer one than some machines have."""
-    os.environ["PATH"] = f"{NODE_MODULES / '.bin'}{os.pathsep}{os.environ['PATH']}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(NODE_MODULES / ".bin"), prepend=os.pathsep)
+        yield
 
 
 class Site:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -143,7 +144,9 @@ def test_fr41_many_runs_beside_one_another_never_fail(shop) -> None:
 
 def test_coverage_sees_the_lines_of_steps(shop) -> None:
     coverage = [sys.executable, "-m", "coverage"]
-    run = subprocess.run([*coverage, "run", "--source=src", "-m", "pytest", "-q"], cwd=shop, check=False)
+    # In one process: options for the outer run (PYTEST_ADDOPTS) are not for this one.
+    alone = {**os.environ, "PYTEST_ADDOPTS": ""}
+    run = subprocess.run([*coverage, "run", "--source=src", "-m", "pytest", "-q"], cwd=shop, env=alone, check=False)
     report = subprocess.run([*coverage, "report"], cwd=shop, capture_output=True, text=True, check=False)
 
     assert run.returncode == 0
