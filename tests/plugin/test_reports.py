@@ -132,6 +132,20 @@ def test_fr49_the_same_ids_in_parallel_processes(shop) -> None:
     assert result.code == 0, result.output
 
 
+#: A file with a test that moves its clock by years; one that shared it with another file would begin in the future.
+CLOCKED = """
+import time
+
+
+async def test_a_clock_of_its_own(workflows, clock):
+    began = clock.now_ms
+    await workflows.FLOW.create({{"id": "same", "params": {{"n": {number}}}}})
+    await clock.advance("2 years")
+    assert abs(began - time.time() * 1000) < 86_400_000
+    assert clock.now_ms - began == 2 * 365 * 86_400_000
+"""
+
+
 def test_fr41_many_runs_beside_one_another_never_fail(shop) -> None:
     """FR-41: fifty times under load: no waits inside of the toolkit could run out."""
     text = (shop / "test_suite.py").read_text(encoding="utf-8").replace("range(12)", "range(50)")
@@ -140,6 +154,16 @@ def test_fr41_many_runs_beside_one_another_never_fail(shop) -> None:
     result = run_pytest(shop, "-q", "-n", "3")
 
     assert result.code == 0, result.output
+
+
+def test_fr79_two_hundred_files_of_tests_run_in_parallel_each_with_a_clock_of_its_own(shop) -> None:
+    for number in range(200):
+        (shop / f"test_file_{number}.py").write_text(CLOCKED.format(number=number), encoding="utf-8")
+
+    result = run_pytest(shop, "-q", "-n", "2", "-k", "clock_of_its_own")
+
+    assert result.code == 0, result.output
+    assert "200 passed" in result.output
 
 
 def test_coverage_sees_the_lines_of_steps(shop) -> None:
