@@ -272,7 +272,7 @@ def test_the_same_problem_is_told_once(server: DevProcess, folder: Path, tmp_pat
 
     (folder / "src" / "beside.py").touch()
     until("another load", lambda: len(loads.read_text()) > 1)
-    write_entry(folder, version("new"))
+    (folder / "src" / "further.py").touch()
+    until("a load after it, which begins when that one is over", lambda: len(loads.read_text()) > 2)
 
-    server.until_output("^Reloaded worker$")
     assert server.output.count("What ran before goes on running.") == 1
