@@ -48,11 +48,19 @@ class Commits:
         self._failed = callback
 
     def _schedule(self) -> None:
-        """The first write of a turn: its commit comes after everything else that is ready now."""
-        self._handle = in_next_turn(self._flush)
+        """The first write of a turn: its commit comes after everything else that is ready now.
+
+        A run that never suspends commits often in one turn; what is asked for once is not asked for again.
+        """
+        if self._handle is None:
+            self._handle = in_next_turn(self._end_turn)
+
+    def _end_turn(self) -> None:
+        self._handle = None
+        if self._store.dirty or self._turn is not None:
+            self._flush()
 
     def _flush(self) -> None:
-        self._handle = None
         turn, self._turn = self._turn, None
         try:
             self._commit()
@@ -95,8 +103,6 @@ class Commits:
 
     def now(self) -> None:
         """Commits at once, together with what else the turn has written."""
-        if self._handle is not None:
-            self._handle.cancel()
         self._flush()
 
     async def durable(self) -> None:

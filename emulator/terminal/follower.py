@@ -52,7 +52,8 @@ class Follower:
     def note(self, keys: frozenset[int]) -> None:
         with self._lock:
             self._changed |= keys
-        self._wake.set()
+        if not self._wake.is_set():
+            self._wake.set()
 
     def end(self, text: str) -> None:
         """Tells what is still to be told, and then this: nothing changes any more."""
