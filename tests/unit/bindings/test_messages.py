@@ -362,5 +362,5 @@ def test_many_headers_cost_as_much_each_as_few() -> None:
             sys.settrace(before)
         return run
 
-    # Ten times as many; what grows with their square would take a hundred times as long.
-    assert steps(2_000) < 20 * steps(200)
+    # The least of some: what Python does besides, such as collecting garbage, is counted now and then.
+    assert min(steps(2_000) for _ in range(3)) < 11 * min(steps(200) for _ in range(3))
