@@ -27,6 +27,7 @@ from emulator.server.graph.nodes import Kind, Node
 
 _PARALLEL: Final[dict[str, Kind]] = {"all": "all", "allSettled": "all_settled", "any": "any", "race": "race"}
 _EACH: Final = frozenset({"map", "forEach", "flatMap", "filter", "reduce", "some", "every", "from"})
+_THEN: Final = frozenset({"then", "catch", "finally"})
 _LOOPS: Final = frozenset({"for_statement", "for_in_statement", "while_statement", "do_statement"})
 _CLASSES: Final = ("class_declaration", "class", "abstract_class_declaration")
 
@@ -94,6 +95,8 @@ class _Reader:
         self._methods = methods
         self._order = count(1)
         self._reading: set[str] = set()
+        #: What else the step is kept as, such as `this.step`: methods read what other methods keep.
+        self._aliases: set[str] = set()
         self.used: dict[str, Node] = {}
 
     def function(self, function: Tree, step_at: int, outer: _Scope | None = None) -> list[Node]:
@@ -227,6 +230,9 @@ class _Reader:
                 return self._awaited(node, scope)
             case "call_expression":
                 return self._call(node, scope)
+            case "assignment_expression" if self._is_step(_right(node), scope):
+                self._aliases.add(text(node.named_children[0]))
+                return []
             case "ternary_expression":
                 condition = node.child_by_field_name("condition")
                 ways = [
@@ -246,16 +252,23 @@ class _Reader:
     def _call(self, call: Tree, scope: _Scope) -> list[Node]:
         owner, name = called(call)
         given = arguments(call)
-        if owner == scope.step_name:
+        if self._is_step(owner, scope):
             return self._step(name, given, scope)
         if owner == "Promise" and name in _PARALLEL:
             return self._parallel(_PARALLEL[name], given, scope)
         if name in _EACH and owner:
             return [*self._children(call, scope), *self._each(given, scope)]
+        if name in _THEN and owner:
+            return [*self._children(call, scope), *self._callbacks(given, scope)]
         helper = self._helper(owner, name, scope)
         if helper is not None:
             return [*self._arguments(given, scope), *self._called(name, helper, given, scope)]
-        return self._children(call, scope)
+        return [*self._children(call, scope), *self._callbacks(_called_at_once(call), scope)]
+
+    def _is_step(self, owner: str, scope: _Scope) -> bool:
+        """Whether a text names the step: its parameter, a constant that is it, or what it was assigned to."""
+        known = scope.constants.get(owner)
+        return scope.step_name in (owner, text(known) if known is not None else "") or owner in self._aliases
 
     def _arguments(self, given: list[Tree], scope: _Scope) -> list[Node]:
         return [node for one in given for node in self._expression(one, scope)]
@@ -271,8 +284,12 @@ class _Reader:
 
     def _each(self, given: list[Tree], scope: _Scope) -> list[Node]:
         """A callback that runs for every item."""
+        return nodes.loop(self._callbacks(given, scope))
+
+    def _callbacks(self, given: list[Tree], scope: _Scope) -> list[Node]:
+        """What functions do that are written where they are handed over; where they return, run() goes on."""
         inner = [node for one in given if one.type in FUNCTIONS for node in self.function(one, 99, scope)]
-        return nodes.loop([node for node in inner if node.get("kind") != "return"])
+        return [node for node in inner if node.get("kind") != "return"]
 
     # -- steps and helpers
     def _step(self, method: str, given: list[Tree], scope: _Scope) -> list[Node]:
@@ -313,6 +330,17 @@ class _Reader:
                 return []
             self.used[name] = nodes.function_def(name, inner)
         return [nodes.function_call(name)]
+
+
+def _right(assignment: Tree) -> str:
+    value = assignment.child_by_field_name("right")
+    return text(unwrapped(value)) if value is not None else ""
+
+
+def _called_at_once(call: Tree) -> list[Tree]:
+    """The function of `(async () => { ... })()`."""
+    function = call.child_by_field_name("function")
+    return [unwrapped(function)] if function is not None else []
 
 
 def _parameters(function: Tree) -> list[str]:

@@ -68,11 +68,14 @@ def arguments(call: Tree) -> list[Tree]:
 
 
 def called(call: Tree) -> tuple[str, str]:
-    """(object, name) of a call: ("Promise", "all"), ("this", "charge"), ("", "charge")."""
+    """(object, name) of a call: ("Promise", "all"), ("this", "charge"), ("", "charge"); also of `step["do"]`."""
     function = call.child_by_field_name("function")
     if function is None:
         return "", ""
     function = unwrapped(function)
+    if function.type == "subscript_expression":
+        owner, key = function.child_by_field_name("object"), function.child_by_field_name("index")
+        return text(owner) if owner else "", text(key).strip("\"'`") if key else ""
     if function.type != "member_expression":
         return "", text(function) if function.type == "identifier" else ""
     owner, name = function.child_by_field_name("object"), function.child_by_field_name("property")

@@ -56,6 +56,8 @@ class _Scope:
 
     step_name: str
     constants: Constants
+    #: What else the step is kept as, such as `self.step`: methods read what other methods keep.
+    aliases: set[str]
     steps: dict[str, _Step] = field(default_factory=dict)
     helpers: dict[str, Function] = field(default_factory=dict)
     #: Nodes that were started without being awaited, by the variable that holds them.
@@ -73,6 +75,7 @@ class _Reader:
         self._helpers = helpers
         self._order = count(1)
         self._reading: set[str] = set()
+        self._aliases: set[str] = set()
         self.used: dict[str, Node] = {}
 
     def function(self, function: Function, step_at: int, outer: _Scope | None = None) -> list[Node]:
@@ -81,7 +84,7 @@ class _Reader:
         named = next((one.arg for one in parameters if one.arg == "step"), None)
         at = parameters[step_at].arg if step_at < len(parameters) else None
         own = named or at or (outer.step_name if outer else "step")
-        scope = _Scope(own, Constants.of(self._module.body, function.body))
+        scope = _Scope(own, Constants.of(self._module.body, function.body), self._aliases)
         if outer is not None:
             scope.steps.update(outer.steps)
             scope.helpers.update(outer.helpers)
@@ -129,6 +132,9 @@ class _Reader:
                 return [*self._expression(statement.value, scope), *ended]
             case ast.Break():
                 return [nodes.jump("break")]
+            case ast.Assign(targets=[target], value=ast.Name(id=scope.step_name)):
+                scope.aliases.add(ast.unparse(target))
+                return []
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 return self._assigned(name, value, scope)
         return [node for child in ast.iter_child_nodes(statement) for node in self._expression(child, scope)]
@@ -291,9 +297,10 @@ class _Reader:
 
 def _is_step_call(call: ast.Call, scope: _Scope, method: str | None = None) -> bool:
     function = call.func
-    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name | ast.Attribute):
         return False
-    return function.value.id == scope.step_name and method in (None, function.attr)
+    owner = ast.unparse(function.value)
+    return (owner == scope.step_name or owner in scope.aliases) and method in (None, function.attr)
 
 
 def _called(node: ast.expr) -> str:

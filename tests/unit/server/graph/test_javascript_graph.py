@@ -218,3 +218,26 @@ def test_a_source_with_a_mistake_is_read_as_far_as_it_goes() -> None:
 
     assert graph is not None
     assert [node["name"] for node in graph["workflow"]["nodes"]] == ["a", "b"]
+
+
+def test_a_step_that_is_kept_under_another_name_is_the_step(javascript: Read) -> None:
+    body = """
+    this.step = step;
+    const again = step;
+    await again.do("first", f);
+    await step["do"]("second", f);
+    await this.rest();
+    """
+    members = 'async rest() { await this.step.sleep("nap", "1 day"); }'
+
+    assert javascript(body, members=members) == ["do first", "do second", "rest()"]
+    assert javascript(body, members=members, functions=True) == {"rest": ["sleep nap 1 day"]}
+
+
+def test_functions_that_run_where_they_are_written_count(javascript: Read) -> None:
+    body = """
+    await (async () => { await step.do("at once", f); return 1; })();
+    await step.do("a", f).then(() => step.do("b", f)).catch((error) => step.do("c", f));
+    """
+
+    assert javascript(body) == ["do at once", "do a", "do b", "do c"]

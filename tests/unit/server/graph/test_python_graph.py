@@ -275,3 +275,19 @@ def test_a_source_without_the_class_has_no_graph(source: str) -> None:
 
 def test_a_class_without_steps_has_an_empty_graph(python: Read) -> None:
     assert python("return 1") == []
+
+
+def test_a_step_that_is_kept_under_another_name_is_the_step(python: Read) -> None:
+    body = """
+    self.step = step
+    again = step
+    await again.sleep("first", "1 day")
+    await self.rest()
+    """
+    helpers = """
+    async def rest(self):
+        await self.step.sleep("second", "2 days")
+    """
+
+    assert python(body, helpers) == ["sleep first 1 day", "rest()"]
+    assert python(body, helpers, functions=True) == {"rest": ["sleep second 2 days"]}
