@@ -19,7 +19,7 @@ from emulator.engine.lifecycle import BUSY, Command, Verdict, check
 from emulator.engine.passes import Passes
 from emulator.engine.rollback import TERMINATED, Rollbacks
 from emulator.engine.run import Run
-from emulator.storage.records import FINITE, EventType, Status, StepKind, StepRow, StepState
+from emulator.storage.records import FINITE, EventType, PassCause, Status, StepKind, StepRow, StepState
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
@@ -118,7 +118,7 @@ class Commands:
         elif self._passes.may_go_on(instance):
             instance.become(Status.RUNNING)
             store.resume(instance.key, Status.RUNNING, now, wake_at)
-            self._passes.start(instance)
+            self._passes.start(instance, PassCause.RESUME)
         else:
             self._passes.queue(instance, AGAIN)
 

@@ -27,7 +27,7 @@ from emulator.engine.rollback import Rollbacks
 from emulator.engine.run import Run
 from emulator.engine.steps import Steps
 from emulator.engine.timers import Alarm
-from emulator.storage.records import FINITE, EventType, Status, StepKind, StepRow
+from emulator.storage.records import FINITE, EventType, PassCause, Status, StepKind, StepRow
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
@@ -96,10 +96,11 @@ class Passes:
         return list(self._instances.values())
 
     # -- starting
-    def start(self, instance: Instance, *, event: RunEvent | None = None, by_event: bool = False) -> None:
+    def start(self, instance: Instance, cause: PassCause, event: RunEvent | None = None) -> None:
         """Begins a pass of a queued, waiting or resumed instance; it takes a slot.
 
-        One that was woken `by_event` is logged as running when it begins a step (case events-long-wait).
+        `cause` is noted where the pass is not the first. One that was woken by an event is logged as running when
+        it begins a step (case events-long-wait).
         """
         core, now = self._core, self._core.clock.now()
         fresh = not instance.started
@@ -114,28 +115,37 @@ class Passes:
             instance.started = True
             instance.mood = _T.WORKFLOW_RUNNING
             instance.log(_T.WORKFLOW_STARTED, _T.WORKFLOW_RUNNING)
-        elif not by_event:
+        elif cause is not PassCause.EVENT:
             instance.log_mood(_T.WORKFLOW_RUNNING)
         records = [] if fresh and event is not None else core.store.steps(instance.key)
-        self._begin(instance, records, event)
+        self._begin(instance, records, event, None if fresh else cause)
 
     def _tell_start(self, instance: Instance) -> None:
         at_point = self._core.introspection.at_point
         if at_point is not None:
             at_point(Reached(Point.BEFORE_START, instance.workflow.name, instance.id))
 
-    def resume_after_crash(self, instance: Instance) -> None:
+    def resume_after_crash(self, instance: Instance, cause: PassCause) -> None:
         """Drives an instance again whose pass died; nothing of that is logged (semantics 13)."""
         if instance.status is not Status.RUNNING:
             instance.become(Status.RUNNING)
             self._core.store.set_status(instance.key, Status.RUNNING, self._core.clock.now(), None)
-        self._begin(instance, self._core.store.steps(instance.key), None)
+        self._begin(instance, self._core.store.steps(instance.key), None, cause)
 
-    def _begin(self, instance: Instance, records: list[StepRow], event: RunEvent | None) -> None:
+    def _begin(
+        self, instance: Instance, records: list[StepRow], event: RunEvent | None, cause: PassCause | None
+    ) -> None:
         self.add(instance)
+        self._note_pass(instance, cause)
         run = Run(self._core, instance, event or self._event(instance), self)
         instance.run = run
         run.start(Steps(run, records, Rollbacks(instance.workflow.configs)))
+
+    def _note_pass(self, instance: Instance, cause: PassCause | None) -> None:
+        """Keeps why run() begins at the top again; the first pass has nothing to note, and costs nothing."""
+        if cause is not None:
+            now, version = self._core.clock.now(), instance.workflow.version_key
+            self._core.store.add_pass(instance.key, now, cause, version)
 
     def _event(self, instance: Instance) -> RunEvent:
         row, values = self._core.store.instance(instance.key), self._core.store.values(instance.key)
@@ -151,6 +161,7 @@ class Passes:
         self.outcomes.begin_rollback(instance)
         records = self._core.store.steps(instance.key)
         self.add(instance)
+        self._note_pass(instance, PassCause.ROLLBACK)
         run = Run(self._core, instance, self._event(instance), self)
         rollbacks = Rollbacks(instance.workflow.configs, collecting=True)
         instance.run = run
@@ -208,7 +219,7 @@ class Passes:
         if self._instances.get(instance.key) is not instance:
             return
         if self.admission.may_overtake(instance.workflow):
-            self.start(instance, event=event)
+            self.start(instance, PassCause.RESTART, event)
         else:
             self.queue(instance, NEW)
 
@@ -246,7 +257,7 @@ class Passes:
             return
         self.admission.left(instance.workflow.key)
         if instance.run is None:
-            self.start(instance)
+            self.start(instance, PassCause.QUEUE)
             return
         instance.become(Status.RUNNING)
         self._core.store.start(key, self._core.clock.now())
@@ -292,13 +303,13 @@ class Passes:
             self.queue(instance)
         elif instance.run is not None and instance.run.leaves:
             self.drop(instance.run)
-            self.start(instance, by_event=by_event)
+            self.start(instance, PassCause.EVENT if by_event else PassCause.WAKE)
         elif instance.run is not None:
             self._rouse(key)
             if not instance.run.progress():
                 self._core.store.set_wake(key, instance.run.waits.next_at())
         elif instance.status is Status.WAITING:
-            self.start(instance, by_event=by_event)
+            self.start(instance, PassCause.EVENT if by_event else PassCause.WAKE)
         else:
             self._core.store.set_wake(key, None)  # a pass that is about to begin says when to wake it
 
@@ -362,17 +373,17 @@ class Passes:
         instance = run.instance
         run.detach()
         if instance.status is Status.RUNNING:
-            after_turns(1, lambda: self._again(instance))
+            after_turns(1, lambda: self._again(instance, PassCause.RELOAD))
         else:
             self.forget(instance)
 
-    def _again(self, instance: Instance) -> None:
+    def _again(self, instance: Instance, cause: PassCause) -> None:
         if instance.status is not Status.RUNNING or instance.run is not None or self._stopped:
             return
         if self._instances.get(instance.key) is not instance:  # deleted meanwhile
             return
         if instance.workflow.runner:
-            self.resume_after_crash(instance)
+            self.resume_after_crash(instance, cause)
         else:  # blocked until its code comes back
             self.queue(instance)
             self.forget(instance)
@@ -383,12 +394,12 @@ class Passes:
         run.detach()
         delay_ms = self._delay_after_crash(instance)
         if delay_ms == 0:
-            after_turns(1, lambda: self._again(instance))
+            after_turns(1, lambda: self._again(instance, PassCause.CRASH))
             return
 
         def go_on() -> None:
             self._core.parked -= 1
-            self._again(instance)
+            self._again(instance, PassCause.CRASH)
 
         self._core.parked += 1
         self._core.callbacks.deadlines.after(delay_ms, go_on)
@@ -452,7 +463,7 @@ class Passes:
         elif instance.workflow.runner is None:
             self.queue(instance)  # blocked until its code comes back
         else:
-            self._begin(instance, self._core.store.steps(key), None)
+            self._begin(instance, self._core.store.steps(key), None, PassCause.PROCESS)
 
     def _end_rollback(self, instance: Instance) -> None:
         """A crash while rolling back ends the chain, as on workerd: handlers are not run twice."""

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.storage.records import STATUS_CODES, STATUS_OF_CODE, EventType, Status, StepKind, StepState, Trigger
+from emulator.storage.records import (
+    STATUS_CODES,
+    STATUS_OF_CODE,
+    EventType,
+    PassCause,
+    Status,
+    StepKind,
+    StepState,
+    Trigger,
+)
 
 TRIGGER_CODES: Final = {trigger: code for code, trigger in enumerate(Trigger)}
 TRIGGER_OF_CODE: Final = tuple(Trigger)
@@ -12,6 +21,8 @@ KIND_CODES: Final = {kind: code for code, kind in enumerate(StepKind)}
 KIND_OF_CODE: Final = tuple(StepKind)
 STATE_CODES: Final = {state: code for code, state in enumerate(StepState)}
 STATE_OF_CODE: Final = tuple(StepState)
+CAUSE_CODES: Final = {cause: code for code, cause in enumerate(PassCause)}
+CAUSE_OF_CODE: Final = tuple(PassCause)
 
 _T = EventType
 
@@ -31,6 +42,8 @@ TYPES_OF_CODE: Final[dict[int, tuple[EventType, ...]]] = {
 CODE_OF_TYPES: Final = {types: code for code, types in TYPES_OF_CODE.items()}
 
 __all__ = [
+    "CAUSE_CODES",
+    "CAUSE_OF_CODE",
     "CODE_OF_TYPES",
     "KIND_CODES",
     "KIND_OF_CODE",

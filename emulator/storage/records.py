@@ -104,6 +104,20 @@ LAST_EVENTS: Final = frozenset(
 )
 
 
+class PassCause(StrEnum):
+    """Why a pass of run() began that was not the first. The order is stored: append, never insert."""
+
+    WAKE = "wake"
+    EVENT = "event"
+    RESUME = "resume"
+    QUEUE = "queue"
+    RESTART = "restart"
+    PROCESS = "process"
+    RELOAD = "reload"
+    CRASH = "crash"
+    ROLLBACK = "rollback"
+
+
 class WorkflowRow(NamedTuple):
     key: int
     id: str
@@ -226,6 +240,15 @@ class HistoryRow(NamedTuple):
     step: int | None
     attempt: int | None
     detail: str | None
+
+
+class PassRow(NamedTuple):
+    """A pass that began at the top again; the first one of an instance has no row. `version` is a key."""
+
+    number: int
+    at: int
+    cause: PassCause
+    version: int
 
 
 class BufferedEvent(NamedTuple):

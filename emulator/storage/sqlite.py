@@ -9,6 +9,7 @@ import apsw
 
 from emulator.storage.checkpoints import Checkpoints
 from emulator.storage.codes import (
+    CAUSE_CODES,
     CODE_OF_TYPES,
     KIND_CODES,
     STATE_CODES,
@@ -23,6 +24,7 @@ from emulator.storage.records import (
     EventType,
     LogRow,
     NewInstance,
+    PassCause,
     Status,
     StepRow,
     VersionRow,
@@ -167,6 +169,9 @@ class SqliteStore(SqliteReader):
     def start(self, key: int, at: int) -> None:
         self._write("start_instance", (key, at))
 
+    def add_pass(self, key: int, at: int, cause: PassCause, version: int) -> None:
+        self._write("insert_pass", (key, at, CAUSE_CODES[cause], version))
+
     def set_status(self, key: int, status: Status, at: int, wake_at: int | None) -> None:
         self._write("set_status", (STATUS_CODES[status], at, wake_at, key))
 
@@ -215,6 +220,7 @@ class SqliteStore(SqliteReader):
             self._write("delete_all_history", (key,))
             self._write("delete_events", (key,))
             self._write("delete_logs", (key,))
+            self._write("delete_passes", (key,))
         else:
             self._write("delete_step_history", (key, from_seq))
             self._write("split_started", (key,))
@@ -228,6 +234,7 @@ class SqliteStore(SqliteReader):
         self._write("delete_all_history", (key,))
         self._write("delete_events", (key,))
         self._write("delete_logs", (key,))
+        self._write("delete_passes", (key,))
         self._write("delete_steps", (key, _EVERYTHING))
         self._write("delete_chunks", (key, _EVERYTHING))
         self._write("delete_instance", (key,))

@@ -19,6 +19,7 @@ from emulator.storage.records import (
     NewInstance,
     Page,
     PageFilter,
+    PassCause,
     Status,
     StepKind,
     StepRow,
@@ -153,6 +154,10 @@ class Store(StoreReader, Protocol):
 
     def start(self, key: int, at: int) -> None:
         """From queued to running."""
+        ...
+
+    def add_pass(self, key: int, at: int, cause: PassCause, version: int) -> None:
+        """A pass that is not the instance's first has begun."""
         ...
 
     def set_status(self, key: int, status: Status, at: int, wake_at: int | None) -> None: ...

@@ -7,10 +7,10 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from emulator.storage.codes import KIND_OF_CODE, STATE_OF_CODE, STATUS_OF_CODE
+from emulator.storage.codes import CAUSE_OF_CODE, KIND_OF_CODE, STATE_OF_CODE, STATUS_OF_CODE
 from emulator.storage.filters import where
 from emulator.storage.listing import page_statement
-from emulator.storage.records import HistoryRow, InstanceRow, PageFilter, Status, StepKind, StepRow
+from emulator.storage.records import HistoryRow, InstanceRow, PageFilter, PassRow, Status, StepKind, StepRow
 from emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepTally
 
 Row: TypeAlias = tuple[Any, ...]
@@ -108,6 +108,10 @@ class ViewReads:
     def last_history(self, key: int, before: int | None, limit: int) -> list[HistoryRow]:
         rows = self._all("last_history", (key, _LAST_ID if before is None else before, limit))
         return [entry for row in reversed(rows) for entry in self._entries(row)]
+
+    def passes(self, key: int, limit: int) -> list[PassRow]:
+        rows = self._all("newest_passes", (key, limit))
+        return [PassRow(number, at, CAUSE_OF_CODE[cause], version) for number, at, cause, version in reversed(rows)]
 
     # -- time
     def upcoming(self, limit: int) -> list[InstanceBrief]:

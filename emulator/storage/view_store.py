@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from emulator.storage.records import HistoryRow, InstanceRow, PageFilter, Status, StepKind, StepRow
+from emulator.storage.records import HistoryRow, InstanceRow, PageFilter, PassRow, Status, StepKind, StepRow
 from emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepTally
 
 
@@ -62,6 +62,10 @@ class ViewReader(Protocol):
 
     def last_history(self, key: int, before: int | None, limit: int) -> list[HistoryRow]:
         """The newest entries, oldest of them first; with ids below `before` when it is given."""
+        ...
+
+    def passes(self, key: int, limit: int) -> list[PassRow]:
+        """The newest passes but the first, in order."""
         ...
 
     def known_steps(self, workflow: int | None) -> list[tuple[StepKind, str, str]]:

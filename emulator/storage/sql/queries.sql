@@ -163,6 +163,14 @@ DELETE FROM event WHERE instance = ?;
 -- Those not taken, and those taken by wiped waits.
 DELETE FROM event WHERE instance = ?1 AND (claimed_by IS NULL OR claimed_by >= ?2);
 
+-- name: insert_pass
+-- Numbered on from the first pass, which has no row.
+INSERT INTO pass (instance, number, at, cause, version)
+SELECT ?1, coalesce(max(number), 1) + 1, ?2, ?3, ?4 FROM pass WHERE instance = ?1;
+
+-- name: delete_passes
+DELETE FROM pass WHERE instance = ?;
+
 -- name: delete_chunks
 DELETE FROM chunk WHERE instance = ? AND step >= ?;
 

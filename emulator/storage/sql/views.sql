@@ -45,6 +45,9 @@ WHERE instance = ? AND (step IS NULL OR step BETWEEN ? AND ?) ORDER BY event_id;
 SELECT event_id, types, at, step, attempt, detail FROM history
 WHERE instance = ? AND event_id < ? ORDER BY event_id DESC LIMIT ?;
 
+-- name: newest_passes
+SELECT number, at, cause, version FROM pass WHERE instance = ? ORDER BY number DESC LIMIT ?;
+
 -- name: known_steps
 -- Of the newest 200 instances (of one Workflow, or of all), 500 names at most.
 SELECT DISTINCT step.kind, step.name, CASE step.kind WHEN 2 THEN step_config.text ->> 'type' ELSE '' END

@@ -154,6 +154,17 @@ def test_codes_that_lie_in_databases_never_change() -> None:
         "completed": 3,
         "failed": 4,
     }
+    assert {str(one): code for one, code in codes.CAUSE_CODES.items()} == {
+        "wake": 0,
+        "event": 1,
+        "resume": 2,
+        "queue": 3,
+        "restart": 4,
+        "process": 5,
+        "reload": 6,
+        "crash": 7,
+        "rollback": 8,
+    }
     types = {code: [str(one) for one in together] for code, together in codes.TYPES_OF_CODE.items()}
     assert types[0] == ["workflow_queued"]
     assert types[1] == ["workflow_started"]
