@@ -128,83 +128,82 @@ class InstanceView:
     entries: tuple[EntryView, ...]
     events: tuple[EventView, ...]
     logs: tuple[LogView, ...]
-    snippets: tuple[Snippet, ...]
-    panel: StepPanel | None
-    graph: GraphView | None
     advice: tuple[Advice, ...]
-    replay: ReplayView | None
     family: str
     before_restart: bool
     like: str
     read_only: bool
+    snippets: tuple[Snippet, ...] = ()
+    panel: StepPanel | None = None
+    graph: GraphView | None = None
+    replay: ReplayView | None = None
 
 
-def build_instance(
-    given: InstanceInputs,
-    *,
-    panel: StepPanel | None = None,
-    graph: GraphView | None = None,
-    advice: tuple[Advice, ...] = (),
-    replay: ReplayView | None = None,
-    snippets: tuple[Snippet, ...] = (),
-) -> InstanceView:
-    name, row = given.workflow.name, given.row
+def build_instance(given: InstanceInputs, advice: tuple[Advice, ...] = ()) -> InstanceView:
+    """The page but for what is read for one of its views alone: the panel, the graph, a replay check, snippets."""
+    name, row, urls = given.workflow.name, given.row, Urls()
     links = InstanceLinks(given)
-    urls = {step.seq: links.step(step.seq) for step in given.steps}
+    step_urls = {step.seq: links.step(step.seq) for step in given.steps}
     names = {step.seq: step.public_name for step in given.steps}
-    steps = step_views(
-        given.steps, tries_by_step(given.history), given.output_sizes, urls, over=row.status in FINITE
-    )
-    open_steps = [step for step in steps if step.is_open]
-    values_url = Urls()
+    tries = tries_by_step(given.history)
+    steps = step_views(given.steps, tries, given.output_sizes, step_urls, over=row.status in FINITE)
     return InstanceView(
         key=row.key,
         id=row.id,
         workflow=name,
         status=row.status,
         look=STATUS_LOOKS[row.status],
-        now=now_view(
-            row,
-            open_steps,
-            payloads=given.payloads,
-            address=(given.base_url, name),
-            reason=given.values.reason,
-            queue_place=given.queue_place,
-            defined=given.workflow.defined,
-            blocked=given.blocked,
-        ),
+        now=_now(given, steps),
         facts=tuple(_facts(given)),
-        buttons=()
-        if given.read_only
-        else buttons(name, row.id, given.allowed, has_rollback=any(step.has_rollback for step in given.steps)),
+        buttons=_buttons(given),
         error=_error(given),
         rollback=_rollback(given),
-        params=value_view("params", given.values.params, values_url.value(name, row.id, "params")),
-        output=value_view("output", given.values.output, values_url.value(name, row.id, "output")),
+        params=value_view("params", given.values.params, urls.value(name, row.id, "params")),
+        output=value_view("output", given.values.output, urls.value(name, row.id, "output")),
         steps=steps,
         step_count=row.step_count,
         earlier_url=links.earlier(),
         later_url=links.later(),
-        timeline=build_timeline(
-            row, steps, given.history, given.now, given.window, given.real_time if given.show_real else None
-        ),
+        timeline=_timeline(given, steps),
         other_time_url=links.other_time(),
         whole_url=links.here(),
         tabs=links.tabs(len(advice)),
         tab=given.tab,
-        entries=entry_views(given.history, names, urls, given.family) if given.tab == "history" else (),
-        events=event_views(given.events, names, urls),
-        logs=log_views(given.logs, names, urls),
-        snippets=snippets,
-        panel=panel,
-        graph=graph,
+        entries=entry_views(given.history, names, step_urls, given.family) if given.tab == "history" else (),
+        events=event_views(given.events, names, step_urls),
+        logs=log_views(given.logs, names, step_urls),
         advice=advice,
-        replay=replay,
         family=given.family,
         before_restart=given.before_restart,
         like=given.like,
         read_only=given.read_only,
     )
+
+
+def _now(given: InstanceInputs, steps: Sequence[StepView]) -> NowView:
+    return now_view(
+        given.row,
+        [step for step in steps if step.is_open],
+        payloads=given.payloads,
+        address=(given.base_url, given.workflow.name),
+        reason=given.values.reason,
+        queue_place=given.queue_place,
+        defined=given.workflow.defined,
+        blocked=given.blocked,
+    )
+
+
+def _buttons(given: InstanceInputs) -> tuple[Button, ...]:
+    """None for a saved run: nothing can be done to it."""
+    if given.read_only:
+        return ()
+    has_rollback = any(step.has_rollback for step in given.steps)
+    return buttons(given.workflow.name, given.row.id, given.allowed, has_rollback=has_rollback)
+
+
+def _timeline(given: InstanceInputs, steps: Sequence[StepView]) -> Timeline:
+    real_time = given.real_time if given.show_real else None
+    return build_timeline(given.row, steps, given.history, given.now, given.window, real_time)
 
 
 def _facts(given: InstanceInputs) -> list[Fact]:

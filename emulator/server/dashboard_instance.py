@@ -50,14 +50,13 @@ class InstancePages:
         zoomed = self._zoomed(request, given)
         if zoomed is not None:
             return zoomed
-        parts: dict[str, Any] = {"snippets": self._snippets(found)}
-        if given.selected is not None:
-            parts["panel"] = self.panel(given, given.selected)
-        parts["advice"] = self._advice(given)
-        parts["replay"] = self._reads.replays.get(found.row.key)
-        if given.tab == "graph":
-            parts["graph"] = self._graph(given)
-        view = build_instance(given, **parts)
+        view = replace(
+            build_instance(given, self._advice(given)),
+            snippets=self._snippets(found),
+            panel=self.panel(given, given.selected) if given.selected is not None else None,
+            graph=self._graph(given) if given.tab == "graph" else None,
+            replay=self._reads.replays.get(found.row.key),
+        )
         frame = self._reads.frame(
             request, found.row.id, section="list", selected=found.workflow.name, watch=str(found.row.key)
         )
