@@ -16,6 +16,7 @@ from emulator.dashboard.entries import EntryView, EventView, LogView, entry_view
 from emulator.dashboard.errors import ErrorView, ReadSource, error_view, no_source
 from emulator.dashboard.graph import GraphView
 from emulator.dashboard.now import NowView, now_view
+from emulator.dashboard.passes import PassView, pass_views
 from emulator.dashboard.realtime import RealTime
 from emulator.dashboard.statuses import STATUS_LOOKS, Look
 from emulator.dashboard.steps import StepPanel, StepView, step_views
@@ -30,6 +31,7 @@ from emulator.storage.records import (
     InstanceRow,
     InstanceValues,
     LogRow,
+    PassRow,
     Status,
     StepRow,
     VersionRow,
@@ -48,7 +50,10 @@ TABS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class InstanceInputs:
-    """Everything read for the page. `steps` is the stretch that is shown of `row.step_count` steps."""
+    """Everything read for the page. `steps` is the stretch that is shown of `row.step_count` steps.
+
+    `versions` are the ids of those that ran `passes`, by key.
+    """
 
     workflow: WorkflowRow
     row: InstanceRow
@@ -59,6 +64,8 @@ class InstanceInputs:
     now: int
     allowed: Mapping[str, str | None]
     version: VersionRow | None = None
+    passes: Sequence[PassRow] = ()
+    versions: Mapping[int, str] = field(default_factory=dict)
     events: Sequence[BufferedEvent] = ()
     logs: Sequence[LogRow] = ()
     payloads: Mapping[str, str] = field(default_factory=dict)
@@ -121,6 +128,7 @@ class InstanceView:
     earlier_url: str
     later_url: str
     timeline: Timeline
+    passes: tuple[PassView, ...]
     whole_url: str
     other_time_url: str
     tabs: tuple[Tab, ...]
@@ -165,6 +173,7 @@ def build_instance(given: InstanceInputs, advice: tuple[Advice, ...] = ()) -> In
         earlier_url=links.earlier(),
         later_url=links.later(),
         timeline=_timeline(given, steps),
+        passes=pass_views(given.passes, given.versions),
         other_time_url=links.other_time(),
         whole_url=links.here(),
         tabs=links.tabs(len(advice)),
@@ -203,7 +212,8 @@ def _buttons(given: InstanceInputs) -> tuple[Button, ...]:
 
 def _timeline(given: InstanceInputs, steps: Sequence[StepView]) -> Timeline:
     real_time = given.real_time if given.show_real else None
-    return build_timeline(given.row, steps, given.history, given.now, given.window, real_time)
+    passes = pass_views(given.passes, given.versions)
+    return build_timeline(given.row, steps, given.history, given.now, given.window, real_time, passes)
 
 
 def _facts(given: InstanceInputs) -> list[Fact]:

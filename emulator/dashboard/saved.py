@@ -13,6 +13,8 @@ from emulator.storage.records import (
     InstanceRow,
     InstanceValues,
     LogRow,
+    PassCause,
+    PassRow,
     Status,
     StepKind,
     StepRow,
@@ -43,6 +45,8 @@ class SavedRun:
     events: tuple[BufferedEvent, ...]
     logs: tuple[LogRow, ...]
     saved_at: int
+    #: Files of before passes were kept have none.
+    passes: tuple[PassRow, ...] = ()
 
 
 def save(run: SavedRun) -> str:
@@ -81,6 +85,7 @@ def load(text: str | bytes) -> SavedRun:
             events=tuple(_read(BufferedEvent, one) for one in data["events"]),
             logs=tuple(_read(LogRow, one) for one in data["logs"]),
             saved_at=int(data["saved_at"]),
+            passes=tuple(_read(PassRow, one, cause=PassCause) for one in data.get("passes", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NotARun(f"Something in the saved run is missing or wrong: {error}") from None

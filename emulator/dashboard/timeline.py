@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from emulator.dashboard.attempts import AttemptView
+from emulator.dashboard.passes import PassView
 from emulator.dashboard.realtime import RealTime
 from emulator.dashboard.scale import Scale, Stretch, Tick, folded_scale
 from emulator.dashboard.steps import StepView
@@ -16,7 +17,7 @@ from emulator.storage.records import EventType, HistoryRow, InstanceRow, StepKin
 _T = EventType
 
 PieceKind: TypeAlias = Literal[
-    "attempt", "delay", "sleep", "wait", "rollback", "queued", "paused", "run", "waiting"
+    "attempt", "delay", "sleep", "wait", "rollback", "queued", "paused", "run", "waiting", "replay"
 ]
 
 #: A piece is never drawn narrower than this, or it could not be seen.
@@ -102,12 +103,14 @@ def build_timeline(
     now: int,
     window: tuple[int, int] | None = None,
     real_time: RealTime | None = None,
+    passes: Sequence[PassView] = (),
 ) -> Timeline:
-    """In the engine's time, or in `real_time`."""
+    """In the engine's time, or in `real_time`; each of `passes` is marked on the row of the instance."""
     times: Times = engine_time if real_time is None else real_time
     scale = timeline_scale(instance, steps, now, window, times)
     axis = _Axis(scale, times, now)
-    rows = [_row(axis, None, "run()", _own_spans(instance, history), (instance.created_at, instance.ended_at))]
+    own = _row(axis, None, "run()", _own_spans(instance, history), (instance.created_at, instance.ended_at))
+    rows = [replace(own, pieces=(*own.pieces, *_marks(passes, axis)))]
     for step in steps:
         row = _row(axis, step, step.public_name, _spans(step), (step.started_at, step.ended_at))
         if row.pieces or window is None:
@@ -156,6 +159,15 @@ def _pieces(spans: Iterable[_Span], axis: _Axis) -> tuple[Piece, ...]:
         title = f"{span.title}, {duration(end - start)}"
         pieces.append(Piece(span.kind, span.tone, round(left, 3), round(width, 3), title, span.end is None))
     return tuple(pieces)
+
+
+def _marks(passes: Sequence[PassView], axis: _Axis) -> Iterable[Piece]:
+    """Where run() began at the top again: moments, so no length is told of them."""
+    for one in passes:
+        at = axis.times(one.at)
+        if axis.scale.start <= at <= axis.scale.end:
+            left = min(axis.scale.position(at), 100 - _LEAST_WIDTH)
+            yield Piece("replay", "replay", left, _LEAST_WIDTH, one.title, open=False)
 
 
 def _spans(step: StepView) -> list[_Span]:

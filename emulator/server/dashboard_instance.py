@@ -25,13 +25,23 @@ from emulator.dashboard.where import event_type
 from emulator.engine.lifecycle import allowed
 from emulator.server.dashboard_answers import HEADERS, NotFound, download, page, plain
 from emulator.server.dashboard_reads import Found, Reads
-from emulator.storage.records import FINITE, InstanceRow, InstanceValues, Status, StepKind, StepRow, StepState
+from emulator.storage.records import (
+    FINITE,
+    InstanceRow,
+    InstanceValues,
+    PassRow,
+    Status,
+    StepKind,
+    StepRow,
+    StepState,
+)
 from emulator.storage.view_records import StepBrief
 
 #: So many steps are on one page; a longer run is read in stretches, the newest first.
 STEPS_SHOWN: Final = 200
 _HISTORY_SHOWN: Final = 500
 _LOGS_SHOWN: Final = 1_000
+_PASSES_SHOWN: Final = 200
 _RUNS_IN_GRAPH: Final = 60
 _STEPS_IN_GRAPH: Final = 120
 _NO_VALUES: Final = InstanceValues(None, None, None, None, None)
@@ -69,6 +79,7 @@ class InstancePages:
         first = _number(query.get("steps_from")) or max(1, row.step_count - STEPS_SHOWN + 1)
         steps = reader.step_window(row.key, first, STEPS_SHOWN)
         last = steps[-1].seq if steps else first
+        passes = reader.passes(row.key, _PASSES_SHOWN)
         given = InstanceInputs(
             workflow=found.workflow,
             row=row,
@@ -79,6 +90,8 @@ class InstancePages:
             now=self._reads.now(),
             allowed={str(command): reason for command, reason in allowed(row.status).items()},
             version=reader.version(row.version),
+            passes=passes,
+            versions=self._versions(passes),
             tab=tab if tab in {name for name, _ in TABS} else "steps",
             family=query.get("type", ""),
             selected=_number(query.get("step")),
@@ -94,6 +107,10 @@ class InstancePages:
             base_url=self._reads.parts.url,
         )
         return self._with_tab(given, row.key)
+
+    def _versions(self, passes: list[PassRow]) -> dict[int, str]:
+        found = {key: self._reads.reader.version(key) for key in {one.version for one in passes}}
+        return {key: version.id for key, version in found.items() if version is not None}
 
     def _with_tab(self, given: InstanceInputs, key: int) -> InstanceInputs:
         reader = self._reads.reader

@@ -52,6 +52,7 @@ class RunPages:
             events=tuple(reader.events(key)),
             logs=tuple(reader.logs(key, 0, _EVERYTHING)),
             saved_at=self._reads.now(),
+            passes=tuple(reader.passes(key, _EVERYTHING)),
         )
 
     def export(self, request: Request) -> Response:
@@ -169,6 +170,7 @@ class RunPages:
             allowed={},
             events=run.events,
             logs=run.logs,
+            passes=run.passes,
             read_only=True,
         )
         return page(request, "instance.html", frame, build_instance(given))

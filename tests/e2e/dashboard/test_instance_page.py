@@ -54,6 +54,20 @@ def test_the_timeline_has_a_bar_for_each_attempt_delay_sleep_and_wait(shop: Runn
     expect(page.locator("#step-rows .p-wait")).to_have_count(1)
 
 
+def test_replays_are_marked_in_the_timeline_and_listed_with_their_reasons(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "replayed", {"sleep": "2 hours"})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "replayed"))
+    expect(page.locator("#step-rows .p-replay")).to_have_count(0)
+
+    shop.do(lambda: shop.engine.advance(2 * 3_600_000))
+
+    expect(page.locator("#step-rows .p-replay")).to_have_count(1)
+    page.get_by_text("run() has begun 2 times").click()
+    expect(page.locator(".passes")).to_contain_text("Pass 2")
+    expect(page.locator(".passes")).to_contain_text("the time it waited for had come; code orders-v1")
+
+
 def test_the_awaited_event_is_sent_from_the_page(shop: Running, open_page: Open) -> None:
     shop.create("orders", "approve-me", {"sleep": 0})
     shop.idle()

@@ -4,10 +4,11 @@ import json
 from itertools import pairwise
 
 from emulator.dashboard.attempts import tries_by_step
+from emulator.dashboard.passes import PassView, pass_views
 from emulator.dashboard.scale import folded_scale
 from emulator.dashboard.steps import StepView, settings_of, step_output, step_views
 from emulator.dashboard.timeline import build_timeline
-from emulator.storage.records import StepKind, StepState
+from emulator.storage.records import PassCause, PassRow, StepKind, StepState
 from tests.unit.dashboard.conftest import MakeHistory, MakeInstance, MakeStep
 
 ERROR = json.dumps({"error": {"name": "Error", "message": "no"}, "retryDelayMs": 1_000})
@@ -198,3 +199,38 @@ def test_an_attempt_without_an_end_failed_with_its_step(step: MakeStep, history:
     (view,) = step_views([step(state=StepState.FAILED)], tries, {}, {1: ""}, over=True)
 
     assert (view.look.word, view.tries.attempts[0].look.word) == ("Failed", "Failed")
+
+
+def replays(*rows: PassRow) -> tuple[PassView, ...]:
+    return pass_views(rows, {1: "version-1"})
+
+
+def test_a_replay_is_marked_where_run_began_again_with_the_reason(instance: MakeInstance) -> None:
+    passes = replays(PassRow(2, 5_000, PassCause.WAKE, 1))
+
+    timeline = build_timeline(instance(ended_at=9_000), (), [], now=9_000, passes=passes)
+
+    (mark,) = timeline.rows[0].pieces
+    assert (mark.kind, round(mark.left)) == ("replay", 50)
+    assert mark.title == ("replay: run() began again from the top (pass 2), since the time it waited for had come")
+
+
+def test_a_replay_outside_of_what_is_zoomed_to_is_not_marked(instance: MakeInstance) -> None:
+    passes = replays(PassRow(2, 5_000, PassCause.EVENT, 1), PassRow(3, 7_000, PassCause.PROCESS, 1))
+    window = (6_000, 8_000)
+
+    timeline = build_timeline(instance(ended_at=9_000), (), [], 9_000, window, None, passes)
+
+    assert [piece.title for piece in timeline.rows[0].pieces] == [passes[1].title]
+
+
+def test_every_reason_for_a_pass_has_words() -> None:
+    views = replays(*(PassRow(n, 0, cause, 1) for n, cause in enumerate(PassCause, 2)))
+
+    assert len({view.why for view in views}) == len(PassCause)
+
+
+def test_a_pass_says_which_version_it_ran_where_that_is_known() -> None:
+    known, unknown = replays(PassRow(2, 0, PassCause.RELOAD, 1), PassRow(3, 0, PassCause.RELOAD, 9))
+
+    assert (known.version, unknown.version) == ("version-1", "")
