@@ -7,6 +7,7 @@ A host (CPython, workerd) runs user code; the engine makes it durable. They meet
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
@@ -38,6 +39,8 @@ class RunEvent(NamedTuple):
 class StepContext:
     """The argument of a step's callback. `config` has the defaults filled in and is plain JSON data.
 
+    `config_text` is that JSON, from who has it.
+
     Not frozen, since one is made for each attempt and freezing triples that; nobody changes it.
     """
 
@@ -45,6 +48,7 @@ class StepContext:
     count: int
     attempt: int
     config: Mapping[str, object]
+    config_text: str | None = None
 
     def to_json(self) -> dict[str, object]:
         """In the shape and with the names that user code sees."""
@@ -53,6 +57,12 @@ class StepContext:
             "attempt": self.attempt,
             "config": dict(self.config),
         }
+
+    def json_text(self) -> str:
+        """The text of `to_json`; made from parts, since it is told once per attempt."""
+        step = f'{{"name":{json.dumps(self.name)},"count":{self.count}}}'
+        config = self.config_text or json.dumps(self.config, separators=(",", ":"))
+        return f'{{"step":{step},"attempt":{self.attempt},"config":{config}}}'
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 // The path by which the engine comes in: an entrypoint that nothing but the engine reaches. Its socket carries passes
 // of run(), one after another, or is the one over which the engine looks after the runtime.
-import { WorkerEntrypoint, WorkflowEntrypoint, env } from "cloudflare:workers";
+import { WorkerEntrypoint, WorkflowEntrypoint } from "cloudflare:workers";
 import { describeError } from "./errors.mjs";
 import { applyMigrations } from "./migrations.mjs";
 import { channel, settings } from "./setup.mjs";
@@ -13,7 +13,7 @@ export const PATH = "/__stepwell/runs";
 export function runsOf(user) {
   return class extends WorkerEntrypoint {
     fetch(request) {
-      return accept(request, user, this.ctx);
+      return accept(request, user, this.ctx, this.env);
     }
   };
 }
@@ -23,13 +23,13 @@ export function runsOf(user) {
  */
 export function withRunsPath(user) {
   const isRuns = (request) => new URL(request.url).pathname === PATH;
-  return aroundFetch(user.default ?? {}, (request, ctx, fetch) => (isRuns(request) ? accept(request, user, ctx) : fetch()));
+  return aroundFetch(user.default ?? {}, (request, ctx, env, fetch) => (isRuns(request) ? accept(request, user, ctx, env) : fetch()));
 }
 
 /** The user's default export, which tells where an error comes from that fetch throws: workerd tells only its message. */
 export function withStacks({ default: handler = {} }) {
   const hasFetch = typeof (handler.prototype ?? handler).fetch === "function";
-  return hasFetch ? aroundFetch(handler, (request, ctx, fetch) => tellingErrors(fetch)) : handler;
+  return hasFetch ? aroundFetch(handler, (request, ctx, env, fetch) => tellingErrors(fetch)) : handler;
 }
 
 async function tellingErrors(fetch) {
@@ -45,11 +45,11 @@ function aroundFetch(handler, around) {
   if (typeof handler === "function") {
     return class extends handler {
       async fetch(request) {
-        return around(request, this.ctx, () => super.fetch(request));
+        return around(request, this.ctx, this.env, () => super.fetch(request));
       }
     };
   }
-  const fetch = (request, env, ctx) => around(request, ctx, () => handler.fetch(request, env, ctx));
+  const fetch = (request, env, ctx) => around(request, ctx, env, () => handler.fetch(request, env, ctx));
   const get = (target, key) => {
     if (key === "fetch") return fetch;
     const value = target[key];
@@ -58,12 +58,12 @@ function aroundFetch(handler, around) {
   return new Proxy(handler, { get });
 }
 
-function accept(request, user, ctx) {
+function accept(request, user, ctx, env) {
   if (request.headers.get("authorization") !== `Bearer ${settings.token}`) return new Response(null, { status: 404 });
   const { 0: theirs, 1: ours } = new WebSocketPair();
   ours.accept();
   const send = (frame) => ours.send(frame);
-  const handlers = { run: runPasses(send, user, ctx), ...caretaking(send, user, ctx), ...user.__stepwell?.(send, env) };
+  const handlers = { run: runPasses(send, user, ctx, env), ...caretaking(send, user, ctx, env), ...user.__stepwell?.(send, env) };
   let pass;
   ours.addEventListener("message", ({ data }) => {
     const [head, body] = readFrame(data);
@@ -75,16 +75,16 @@ function accept(request, user, ctx) {
   return new Response(null, { status: 101, webSocket: theirs });
 }
 
-function runPasses(send, user, ctx) {
+function runPasses(send, user, ctx, env) {
   return (head, body) => {
-    const pass = new Pass(send, channel);
+    const pass = new Pass(send, channel, env);
     pass.run(head, body, () => new user[head.class](ctx, env));
     return pass;
   };
 }
 
 /** What the engine asks of the runtime as a whole. */
-function caretaking(send, user, ctx) {
+function caretaking(send, user, ctx, env) {
   return {
     ping: () => send(writeFrame({ t: "pong" })),
     classes: () => send(writeFrame({ t: "classes", classes: classesOf(user) })),
@@ -92,7 +92,7 @@ function caretaking(send, user, ctx) {
       send(writeFrame({ t: "migrated", ...(await applyMigrations(env[binding], table, files)) })),
     scheduled: async (head) => {
       try {
-        await callScheduled(user.default, head, ctx);
+        await callScheduled(user.default, head, ctx, env);
         send(writeFrame({ t: "scheduled" }));
       } catch (error) {
         send(writeFrame({ t: "scheduled", error: describeError(error) }));
@@ -113,7 +113,7 @@ function isWorkflow(prototype) {
   return prototype instanceof WorkerEntrypoint && typeof prototype.run === "function";
 }
 
-async function callScheduled(handler, { cron, scheduledTime }, ctx) {
+async function callScheduled(handler, { cron, scheduledTime }, ctx, env) {
   const controller = { cron, scheduledTime, type: "scheduled", noRetry() {} };
   const target = typeof handler === "function" ? new handler(ctx, env) : handler;
   if (typeof target?.scheduled !== "function") throw new TypeError("Handler does not export a scheduled() function");

@@ -8,12 +8,13 @@ const SCOPE = Symbol("stepwell.scope");
 /** The scope around: `{instanceId, step?, parent?}`, or undefined outside of passes. */
 export const currentScope = () => workers.env[SCOPE];
 
-/** Calls `fn` with `scope` around it and around everything it starts. */
-export function within(scope, fn) {
+/**
+ * Calls `fn` with `scope` around it and around everything it starts. `env` is the object that entrypoints are given:
+ * what modules import is a proxy for it, and copying that takes longer than all else that a step needs here.
+ */
+export function within(scope, env, fn) {
   if (!workers.withEnv) return fn();
-  const env = { ...workers.env };
-  Object.defineProperty(env, SCOPE, { value: scope });
-  return workers.withEnv(env, fn);
+  return workers.withEnv(Object.defineProperty({ ...env }, SCOPE, { value: scope }), fn);
 }
 
 /**

@@ -1,6 +1,4 @@
 // The `step` of run(): the argument forms of Cloudflare's methods, each turned into one message.
-import { currentScope } from "./scope.mjs";
-
 const isObject = (value) => typeof value === "object" && value !== null;
 
 export class WorkflowStep {
@@ -21,7 +19,7 @@ export class WorkflowStep {
     if (delay !== undefined) head.delay = true;
     if (rollback !== undefined) head.rollback = true;
     if (rollbackDelay !== undefined) head.rollbackDelay = true;
-    const more = { parent: currentScope()?.call, callback, delay, rollback, rollbackDelay, kept: {} };
+    const more = { callback, delay, rollback, rollbackDelay, kept: {} };
     const args = sentRollback !== undefined ? [name, sent, sentRollback] : sent !== undefined ? [name, sent] : [name];
     return this.#pass.call(head, args, more);
   }

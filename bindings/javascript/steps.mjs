@@ -2,7 +2,7 @@
 // The engine decides everything: here every step is a message and an answer (emulator/worker/wire.py).
 import { decode, encode, encodeArguments } from "./codec.mjs";
 import { NotSerialisable, describeError, reviveError } from "./errors.mjs";
-import { within } from "./scope.mjs";
+import { currentScope, within } from "./scope.mjs";
 import { WorkflowStep } from "./step.mjs";
 import { OutgoingStream, openStream } from "./streams.mjs";
 import { writeFrame } from "./wire.mjs";
@@ -10,23 +10,26 @@ import { writeFrame } from "./wire.mjs";
 export class Pass {
   #send;
   #channel;
+  #env;
   #instanceId;
   #calls = new Map(); // open step calls by id: {resolve, reject, callback, delay, rollback, kept}
   #streams = new Map(); // what steps returned and the engine reads, by number
   #nextId = 1;
   #opening; // the stream that user code is about to be given
+  #executing = 0; // callbacks under way
 
-  /** `send` writes a frame; `channel` reaches the engine for streams. */
-  constructor(send, channel) {
+  /** `send` writes a frame; `channel` reaches the engine for streams; `env` is the Worker's. */
+  constructor(send, channel, env) {
     this.#send = send;
     this.#channel = channel;
+    this.#env = env;
   }
 
   /** Runs run() once, and tells how it ended. `make` constructs the user's object. */
   async run(head, body, make) {
     this.#instanceId = head.instanceId;
     try {
-      const output = await within({ instanceId: head.instanceId }, async () => {
+      const output = await within({ instanceId: head.instanceId }, this.#env, async () => {
         const step = new WorkflowStep(this);
         return make().run(eventOf(head, body), step);
       });
@@ -45,7 +48,8 @@ export class Pass {
   /** A step call: sends it, and resolves with what the engine answers. `more` is kept for callbacks. */
   call(head, args, more = {}) {
     const id = this.#nextId++;
-    const frame = writeFrame({ ...head, id, parent: more.parent }, encodeArguments(args));
+    const parent = this.#executing ? currentScope()?.call : undefined;
+    const frame = writeFrame({ ...head, id, parent }, encodeArguments(args));
     return new Promise((resolve, reject) => {
       this.#calls.set(id, { ...more, resolve, reject });
       this.#send(frame);
@@ -57,7 +61,9 @@ export class Pass {
   async callback({ id, n, ctx }) {
     const call = this.#calls.get(id);
     const scope = { instanceId: this.#instanceId, step: `${ctx.step.name}-${ctx.step.count}`, call: n };
+    this.#executing++;
     await this.#answer(n, scope, () => call.callback(ctx), call);
+    this.#executing--;
   }
 
   async delay({ id, n, ctx, error, of }) {
@@ -110,7 +116,7 @@ export class Pass {
   async #answer(n, scope, ask, call) {
     let value;
     try {
-      value = await within(scope, ask);
+      value = await within(scope, this.#env, ask);
       if (call !== undefined && value instanceof ReadableStream) return this.#answerStream(n, value);
     } catch (error) {
       return this.#send(writeFrame({ t: "threw", n, error: describeError(error) }));

@@ -105,7 +105,7 @@ class Attempts:
             await self._core.commits.durable()
             run.check_attached()
             run.reached(Point.BEFORE_ATTEMPT, row)
-            context = StepContext(row.name, row.count, row.attempts, settings.shown)
+            context = StepContext(row.name, row.count, row.attempts, settings.shown, settings.shown_text)
             began_at = self._core.clock.now()
             result = await self._call(row, settings, callback, context)
         except Exception as error:  # noqa: BLE001 - user code may raise anything
@@ -311,7 +311,7 @@ class Attempts:
             return settings.delay_after(row.attempts)
         if self._run.executing == 0:
             self._instance.log_mood(_T.WORKFLOW_WAITING)
-        context = StepContext(row.name, row.count, row.attempts, settings.shown)
+        context = StepContext(row.name, row.count, row.attempts, settings.shown, settings.shown_text)
         delay_ms = await delay_before_retry(self._core, self._limits, settings, context, error)
         self._run.check_attached()
         return delay_ms

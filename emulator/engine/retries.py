@@ -32,8 +32,8 @@ _HELP: Final = "See https://developers.cloudflare.com/workflows/build/sleeping-a
 class StepConfig:
     """A step's config with the defaults filled in.
 
-    `shown` is what the callback sees (durations in the form given, a delay function left out); `text` is the JSON
-    of the same for the history, where a delay function is "[dynamic]".
+    `shown` is what the callback sees (durations in the form given, a delay function left out) and `shown_text` its
+    JSON; `text` is the JSON of the same for the history, where a delay function is "[dynamic]".
     """
 
     limit: int
@@ -43,6 +43,7 @@ class StepConfig:
     timeout_ms: int
     sensitive: bool
     shown: Mapping[str, object]
+    shown_text: str
     text: str
 
     def delay_after(self, attempt: int) -> int:
@@ -151,6 +152,7 @@ class StepConfigs:
             timeout_ms=self._ms(timeout),
             sensitive=bool(sensitive),
             shown=shown,
+            shown_text=json.dumps(shown, separators=(",", ":")),
             text=json.dumps(logged, separators=(",", ":")),
         )
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 import struct
+import sys
 from base64 import b64encode
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 _TEXT: Final = 0x1
 _BINARY: Final = 0x2
@@ -22,6 +23,11 @@ _PONG: Final = 0xA
 _FINAL: Final = 0x80
 _MASKED: Final = 0x80
 _NO_MASK: Final = b"\0\0\0\0"
+
+
+#: Where a socket listens: a port of loopback, or the name of a Unix socket outside of the file system.
+RunsAddress: TypeAlias = int | str
+_LOOPBACK: Final = "127.0.0.1"
 
 
 class SocketRefused(ConnectionError):
@@ -167,13 +173,23 @@ def _frame_head(kind: int, size: int) -> bytes:
     return struct.pack("!BBQ", first, 127 | _MASKED, size) + _NO_MASK
 
 
-async def connect(host: str, port: int, path: str, headers: dict[str, str]) -> WireSocket:
+async def connect(address: RunsAddress, path: str, headers: dict[str, str]) -> WireSocket:
     """An open WebSocket. Raises `OSError` when nothing listens, `SocketRefused` when it is no WebSocket."""
-    loop = asyncio.get_running_loop()
-    _, socket = await loop.create_connection(WireSocket, host, port)
+    socket = await _connected(address)
     try:
-        await socket.open(f"{host}:{port}", path, headers)
+        await socket.open(_LOOPBACK, path, headers)
     except BaseException:
         socket.abort()
         raise
+    return socket
+
+
+async def _connected(address: RunsAddress) -> WireSocket:
+    loop = asyncio.get_running_loop()
+    if isinstance(address, int):
+        _, socket = await loop.create_connection(WireSocket, _LOOPBACK, address)
+        return socket
+    if sys.platform == "win32":
+        raise OSError(f"there are no Unix sockets here, so none named {address}")
+    _, socket = await loop.create_unix_connection(WireSocket, f"\0{address}")
     return socket

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from emulator.worker.child import Child
-from emulator.worker.frames import WireSocket, connect
+from emulator.worker.frames import RunsAddress, WireSocket, connect
 from emulator.worker.wire import RUNS_PATH
 from emulator.worker.workerd_config import http_socket, runs_socket
 
@@ -28,14 +28,14 @@ class Doors:
     """Where one Worker is reached. `headers` go with every request: they choose it where one port serves all."""
 
     http_port: int
-    runs_port: int
+    runs: RunsAddress
     token: str
     headers: Mapping[str, str] = field(default_factory=dict)
 
     async def open_runs(self) -> WireSocket:
         """A new socket for passes. Raises `OSError` when the runtime is gone."""
         headers = {"Authorization": f"Bearer {self.token}", **self.headers}
-        return await connect(_LOOPBACK, self.runs_port, RUNS_PATH, headers)
+        return await connect(self.runs, RUNS_PATH, headers)
 
 
 class Launcher(Protocol):
@@ -48,11 +48,15 @@ class Launcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WorkerdLauncher:
-    """`workerd serve` on a configuration in a file. It tells the ports it was given on a pipe."""
+    """`workerd serve` on a configuration in a file. It tells the ports it was given on a pipe.
+
+    `runs` has the names of the Unix sockets for passes, by Worker; one without is reached by a port.
+    """
 
     workerd: Path
     config: Path
     workers: Sequence[str]
+    runs: Mapping[str, str]
     token: str
     inspector_port: int | None = None
 
@@ -67,7 +71,8 @@ class WorkerdLauncher:
             os.close(writing)
         ports = await _ready(child, self._ports(reading))
         doors = {
-            name: Doors(ports[http_socket(name)], ports[runs_socket(name)], self.token) for name in self.workers
+            name: Doors(ports[http_socket(name)], self.runs.get(name, ports[runs_socket(name)]), self.token)
+            for name in self.workers
         }
         return child, doors
 

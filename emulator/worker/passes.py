@@ -29,7 +29,6 @@ from emulator.worker.incoming_stream import IncomingStream
 from emulator.worker.lease import Lease
 from emulator.worker.wire import (
     Answer,
-    CallCallback,
     CallDelay,
     CallRollback,
     Done,
@@ -40,6 +39,8 @@ from emulator.worker.wire import (
     StepWait,
     ToRuntime,
     WireError,
+    callback_frame,
+    done_frame,
     error_info,
     read_frame,
     read_piece,
@@ -75,6 +76,10 @@ class _Question:
     answer: asyncio.Future[StepResult]
     context: contextvars.Context
     call_id: int | None = None
+
+
+#: A step call of the runtime: its head and its body to the frame that answers it.
+_Call = Callable[[Any, str], Coroutine[Any, Any, str]]
 
 
 class Pass:
@@ -161,9 +166,9 @@ class Pass:
         head, body = read_frame(text)
         kind = head["t"]
         if kind == "do":
-            self._start(head, self._do(head, body))
+            self._start(self._do, head, body)
         elif kind in ("sleep", "sleepUntil", "waitForEvent"):
-            self._start(head, self._wait(head, body))
+            self._start(self._wait, head, body)
         elif kind == "settled":
             self._has_settled()
         elif kind in ("ended", "broken"):
@@ -214,18 +219,18 @@ class Pass:
         return WorkerError(self._mapped(error_info(error)))
 
     # -- step calls
-    def _start(self, head: StepDo | StepWait, call: Coroutine[Any, Any, Done | tuple[Done, str]]) -> None:
+    def _start(self, call: _Call, head: Any, body: str) -> None:
         parent = self._questions.get(head.get("parent", 0))
         context = parent.context if parent is not None else self._context
-        task = asyncio.get_running_loop().create_task(self._tell(head["id"], call), context=context.copy())
+        task = asyncio.get_running_loop().create_task(self._tell(call, head, body), context=context.copy())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: call.close())  # cancelled before its first turn, it was never awaited
 
-    async def _tell(self, call_id: int, call: Coroutine[Any, Any, Done | tuple[Done, str]]) -> None:
+    async def _tell(self, call: _Call, head: Any, body: str) -> None:
         """Tells the runtime how a step call ended; errors that are no result of it end the pass."""
+        call_id = head["id"]
         try:
-            done = await call
+            done = await call(head, body)
         except (EngineError, WorkerError) as error:
             self._told += 1
             self._send(Failed(t="failed", id=call_id, error=wire_error(info_of(error))))
@@ -237,12 +242,9 @@ class Pass:
             self._fail(error)
         else:
             self._told += 1
-            if isinstance(done, tuple):
-                self._send(*done)
-            else:
-                self._send(done)
+            self._socket.send(done)
 
-    async def _do(self, head: StepDo, body: str) -> Done | tuple[Done, str]:
+    async def _do(self, head: StepDo, body: str) -> str:
         call_id = head["id"]
         name, config, rollback_config = _arguments(body, 3)
         if "delay" in head:
@@ -257,15 +259,15 @@ class Pass:
         result = await self._port.do(name, config, callback, rollback)
         return self._done(call_id, result)
 
-    def _done(self, call_id: int, result: StepResult) -> Done | tuple[Done, str]:
+    def _done(self, call_id: int, result: StepResult) -> str:
         n, last = self._last_answers.pop(call_id, (0, None))
-        if isinstance(result, StreamOutput):
-            return Done(t="done", id=call_id, stream=self._lender.lend(result))
         if result is last:  # the runtime has it already
-            return Done(t="done", id=call_id, same=n)
-        return Done(t="done", id=call_id), result
+            return done_frame(call_id, n)
+        if isinstance(result, StreamOutput):
+            return write_frame(Done(t="done", id=call_id, stream=self._lender.lend(result)))
+        return write_frame(Done(t="done", id=call_id), result)
 
-    async def _wait(self, head: StepWait, body: str) -> tuple[Done, str]:
+    async def _wait(self, head: StepWait, body: str) -> str:
         name, argument = _arguments(body, 2)
         kind = head["t"]
         result = "null"
@@ -276,14 +278,13 @@ class Pass:
         else:
             result = await self._port.wait_for_event(name, argument)
         body = '{"$":"undefined"}' if kind != "waitForEvent" else result
-        return Done(t="done", id=head["id"]), body
+        return write_frame(Done(t="done", id=head["id"]), body)
 
     # -- questions
     def _callback(self, call_id: int) -> StepCallback:
         def callback(context: StepContext) -> asyncio.Future[StepResult]:
             n = next(self._numbers)
-            head = CallCallback(t="callback", id=call_id, n=n, ctx=context.to_json())
-            return self._ask(n, head, call_id=call_id)
+            return self._ask(n, callback_frame(call_id, n, context.json_text()), call_id=call_id)
 
         return callback
 
@@ -294,7 +295,7 @@ class Pass:
             n = next(self._numbers)
             error = wire_error(given.error)
             head = CallDelay(t="delay", of=of, id=call_id, n=n, ctx=given.context.to_json(), error=error)
-            answer = await self._ask(n, head)
+            answer = await self._ask(n, write_frame(head))
             assert isinstance(answer, str)
             return decode(answer)
 
@@ -317,19 +318,20 @@ class Pass:
             if isinstance(output, StreamOutput):
                 head["stream"] = self._lender.lend(output)
                 output = None
-            await self._ask(n, head, output)
+            await self._ask(n, write_frame(head, output))
 
         return handler
 
-    def _ask(
-        self, n: int, head: ToRuntime, body: str | None = None, *, call_id: int | None = None
-    ) -> asyncio.Future[StepResult]:
-        """The answer to question `n`. Raises what user code threw; a value that cannot be stored raises too."""
+    def _ask(self, n: int, frame: str, *, call_id: int | None = None) -> asyncio.Future[StepResult]:
+        """The answer to question `n`, which `frame` puts.
+
+        Raises what user code threw; a value that cannot be stored raises too.
+        """
         if self.lost:
             raise HostCrashed("the runtime of the Worker ended")
         answer: asyncio.Future[StepResult] = asyncio.get_running_loop().create_future()
         self._questions[n] = _Question(answer, contextvars.copy_context(), call_id)
-        self._send(head, body)
+        self._socket.send(frame)
         return answer
 
     def _answered(self, head: Answer, body: str) -> None:

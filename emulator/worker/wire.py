@@ -286,7 +286,18 @@ class SubscriptionLine(TypedDict):
     stream: NotRequired[str]
 
 
-_dumps = json.JSONEncoder(separators=(",", ":")).encode
+_dumps: Final = json.JSONEncoder(separators=(",", ":")).encode
+_raw_decode: Final = json.JSONDecoder().raw_decode
+
+
+def callback_frame(call_id: int, n: int, context: str) -> str:
+    """The text frame of a `CallCallback`; `context` is JSON. This and the next are half of what every step says."""
+    return f'{{"t":"callback","id":{call_id},"n":{n},"ctx":{context}}}'
+
+
+def done_frame(call_id: int, same: int) -> str:
+    """The text frame of a `Done` with a value that the runtime has."""
+    return f'{{"t":"done","id":{call_id},"same":{same}}}'
 
 
 def write_frame(head: ToRuntime, body: str | None = None) -> str:
@@ -297,8 +308,8 @@ def write_frame(head: ToRuntime, body: str | None = None) -> str:
 
 def read_frame(text: str) -> tuple[Any, str]:
     """Head and body of a text frame; the body is empty when there is none."""
-    line, _, body = text.partition("\n")
-    return json.loads(line), body
+    head, end = _raw_decode(text)
+    return head, text[end + 1 :]
 
 
 def read_piece(data: bytes) -> tuple[int, bool, bytes]:

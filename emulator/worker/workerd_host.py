@@ -27,7 +27,7 @@ from emulator.worker.migrations import apply_migrations, migrations_of
 from emulator.worker.runtime_choice import Choice, Wanted, choose_runtime
 from emulator.worker.sourcemaps import MapsBeside, SourceMap, StackMapper
 from emulator.worker.toolchain import Toolchain, find_toolchain, version_of
-from emulator.worker.workerd_config import EngineAddress, WorkerPart, workerd_config
+from emulator.worker.workerd_config import EngineAddress, WorkerPart, unix_sockets, workerd_config
 from emulator.worker.wrangler_config import wrangler_launcher
 
 _log = logging.getLogger("stepwell.worker")
@@ -152,9 +152,10 @@ class JavaScriptRuntime:
             return wrangler_launcher(parts, engine, state, tools, self._options.inspector_port)
         assert tools.workerd is not None
         file = state / "generated" / f"workerd-{self._loads % 8}.capnp"
-        file.write_text(workerd_config(parts, engine, state / "runtime", file.parent))
         names = [part.config.name for part in parts]
-        return WorkerdLauncher(tools.workerd, file, names, engine.token, self._options.inspector_port)
+        runs = unix_sockets(names)
+        file.write_text(workerd_config(parts, engine, state / "runtime", file.parent, runs))
+        return WorkerdLauncher(tools.workerd, file, names, runs, engine.token, self._options.inspector_port)
 
     def _tell(self, choice: Choice, workers: Sequence[JavaScriptWorker], tools: Toolchain) -> None:
         if choice == self._told:

@@ -35,7 +35,7 @@ async def _connected(
     inbox = Inbox()
     async with serve(handler, "127.0.0.1", 0, compression=None, max_size=None) as server:
         port = server.sockets[0].getsockname()[1]
-        socket = await connect("127.0.0.1", port, "/runs", {"Authorization": "Bearer t"})
+        socket = await connect(port, "/runs", {"Authorization": "Bearer t"})
         socket.listener = inbox
         socket.send("go")  # the runtime, too, never speaks first
         yield socket, inbox
@@ -118,9 +118,9 @@ async def test_an_answer_that_is_no_websocket_is_refused_with_its_status() -> No
         port = server.sockets[0].getsockname()[1]
 
         with pytest.raises(SocketRefused, match="404 Not Found"):
-            await connect("127.0.0.1", port, "/", {})
+            await connect(port, "/", {})
 
 
 async def test_a_port_where_nobody_listens_is_an_os_error(free_tcp_port: int) -> None:
     with pytest.raises(OSError):
-        await connect("127.0.0.1", free_tcp_port, "/", {})
+        await connect(free_tcp_port, "/", {})
