@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -132,6 +132,10 @@ class Resource:
             return await endpoint.handler(call)
         except (ApiError, EngineError, BadValue) as error:
             return self.style.refused(error, path)
+        except ClientDisconnect:  # nobody is there to read the answer
+            return self.style.refused(
+                ApiError("body", "The connection was closed before all of the body came."), path
+            )
         except BodyTooLarge:
             raise
         except Exception:  # noqa: BLE001 - logged whole, and told as Cloudflare's internal error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -23,6 +24,10 @@ _DATES: Final = (
     "'date_start' must not be after 'date_end'. Update 'date_start' or 'date_end' so 'date_start' is before or "
     "equal to 'date_end'."
 )
+
+
+#: What wrangler takes for an id when it deletes several.
+_IDS: Final = re.compile(r"[a-zA-Z0-9, *\/#_-]+")
 
 
 # -- Workflows
@@ -133,5 +138,16 @@ async def delete_batch(call: Call) -> Response:
         raise BadValue("instances: Too small: expected array to have >=1 items")
     if len(ids) > 100:
         raise BadValue("instances: Too big: expected array to have <=100 items")
+    for place, instance_id in enumerate(ids):
+        if not isinstance(instance_id, str):
+            raise BadValue(f"instances.{place}: Invalid input: expected string, received {_word(instance_id)}")
+        if not _IDS.fullmatch(instance_id):
+            raise BadValue(f"instances.{place}: Invalid string: must match pattern /^{_IDS.pattern}$/")
     binding = call.binding(workflow)
     return success(await call.parts.thread.call(binding.delete_batch, ids))
+
+
+def _word(data: object) -> str:
+    """JavaScript's word for the kind of a JSON value."""
+    words = {list: "array", dict: "object", bool: "boolean", type(None): "null"}
+    return words.get(type(data), "number")

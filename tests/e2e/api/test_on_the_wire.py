@@ -187,3 +187,15 @@ def test_a_token_is_asked_for_where_one_is_set(
     of_the_worker = running.http.get("/")
 
     assert (without.status_code, with_it.status_code, of_the_worker.status_code) == (401, 200, 200)
+
+
+def test_a_client_that_leaves_before_its_body_is_whole_does_nothing_and_is_no_failure(server: DevProcess) -> None:
+    body = b'{"instance_id": "never"}'
+    with connected(server) as one:
+        one.sendall(head("POST", f"{FLOW}/instances", f"Content-Length: {len(body) + 1}") + body)
+        one.shutdown(socket.SHUT_WR)
+        while one.recv(65_536):
+            pass
+
+    assert server.http.get(f"{FLOW}/instances/never").status_code == 404
+    assert "Traceback" not in server.output

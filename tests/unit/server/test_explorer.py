@@ -251,9 +251,12 @@ async def test_what_the_binding_refuses_is_told_in_its_words(world: Any, api: An
         ([], "instances: Too small: expected array to have >=1 items"),
         (["a"] * 101, "instances: Too big: expected array to have <=100 items"),
         ("a", "instances: Invalid input: expected array, received undefined"),
+        (["a", 1], "instances.1: Invalid input: expected string, received number"),
+        ([None], "instances.0: Invalid input: expected string, received null"),
+        (["a.b"], r"instances.0: Invalid string: must match pattern /^[a-zA-Z0-9, *\/#_-]+$/"),
     ],
 )
-async def test_a_batch_of_another_size_is_refused(
+async def test_a_batch_of_another_form_is_refused(
     world: Any, api: Any, explorer: str, instances: object, message: str
 ) -> None:
     await world.start(flow)
