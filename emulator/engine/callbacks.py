@@ -157,6 +157,7 @@ class _Driver:
             _leave_task(self._loop, self.task)
             _enter_task(self._loop, waiter)
         self._coroutine = coroutine
+        _hold(awaited, False)
         return awaited
 
     def go_on(self, awaited: Any) -> _Outcome:
@@ -194,6 +195,7 @@ class _Driver:
         """The result of the callback."""
         assert self._context is not None
         run, awaited = self._context.run, self._awaited
+        _hold(awaited, True)
         while True:
             if error is None:
                 try:
@@ -208,6 +210,16 @@ class _Driver:
             except StopIteration as done:
                 return done.value
             error = None
+
+
+def _hold(awaited: object, is_held: bool) -> None:
+    """Says of a future whether a coroutine hands it to its task at this moment: asyncio's own mark.
+
+    Between the first suspension of a callback and the turn of its task others may await the same future. With the
+    mark still set asyncio would refuse them: "await wasn't used with future".
+    """
+    if asyncio.isfuture(awaited):
+        awaited._asyncio_future_blocking = is_held
 
 
 def _turn(coroutine: Coroutine[Any, Any, Any], error: BaseException | None) -> Any:

@@ -45,6 +45,36 @@ async def test_they_overlap(world) -> None:
     assert world.journal == ["a begins", "b begins", "a ends", "b ends"]
 
 
+async def test_callbacks_that_await_the_same_future_all_get_its_result(world) -> None:
+    async def flow(params, step):
+        shared = asyncio.get_running_loop().create_future()
+
+        async def callback():
+            asyncio.get_running_loop().call_later(0, lambda: shared.done() or shared.set_result(7))
+            return await shared
+
+        return await asyncio.gather(*(step.do(name, callback) for name in "abc"))
+
+    await world.start(flow)
+    await world.create()
+
+    assert await world.output() == [7, 7, 7]
+
+
+async def test_steps_inside_of_a_step_share_a_commit_with_instances_beside_it(world) -> None:
+    async def flow(params, step):
+        async def outer():
+            return await step.do("inner", lambda: 42)
+
+        return await asyncio.gather(step.do("outer", outer), step.do("beside", lambda: 1))
+
+    await world.start(flow)
+    instances = [f"i{n}" for n in range(20)]
+    await asyncio.gather(*(world.create(id=instance) for instance in instances))
+
+    assert [await world.output(instance) for instance in instances] == [[42, 1]] * 20
+
+
 async def test_counts_of_one_name_go_by_the_order_of_the_calls(world) -> None:
     def counted(n, ctx):
         return [n, ctx.count]
