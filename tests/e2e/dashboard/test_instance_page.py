@@ -55,9 +55,9 @@ def test_the_timeline_has_a_bar_for_each_attempt_delay_sleep_and_wait(shop: Runn
 
 
 def test_replays_are_marked_in_the_timeline_and_listed_with_their_reasons(shop: Running, open_page: Open) -> None:
-    shop.create("orders", "replayed", {"sleep": "2 hours"})
+    shop.create("orders", "marked", {"sleep": "2 hours"})
     shop.idle()
-    page = open_page(shop.instance_url("orders", "replayed"))
+    page = open_page(shop.instance_url("orders", "marked"))
     expect(page.locator("#step-rows .p-replay")).to_have_count(0)
 
     shop.do(lambda: shop.engine.advance(2 * 3_600_000))
