@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import apsw
 import pytest
 
+from emulator.storage.pages import count_statement
 from emulator.storage.queries import statements
 from emulator.storage.records import NewInstance, Page, PageFilter, Status, StepKind, StepRow, StepState, Trigger
 from emulator.storage.sqlite import SqliteStore
@@ -128,6 +129,10 @@ HOT: dict[str, Callable[[SqliteStore], object]] = {
         PageFilter(workflow=1, statuses=(Status.ERRORED,)), Page(20)
     ),
     "a later page of a Workflow": lambda store: store.instances(PageFilter(workflow=1), Page(20, after=500)),
+    "first page since a date": lambda store: store.instances(PageFilter(workflow=1, created_from=10), Page(20)),
+    "first page of a status since a date": lambda store: store.instances(
+        PageFilter(workflow=1, statuses=(Status.ERRORED,), created_from=10), Page(20)
+    ),
     "workflows": lambda store: store.workflows(),
 }
 
@@ -138,6 +143,16 @@ def test_a_hot_statement_costs_the_same_however_much_is_stored(stores, name) -> 
 
     assert large <= 2 * small + 4 * GRAIN, f"{small} instructions with 1,000 instances, {large} with 100,000"
     assert large < 20_000
+
+
+@pytest.mark.parametrize("statuses", [(), (Status.WAITING,), (Status.WAITING, Status.ERRORED)])
+def test_instances_are_counted_by_date_without_reading_them(statuses) -> None:
+    store = filled(10)
+    sql, params = count_statement(PageFilter(workflow=1, statuses=statuses, created_from=2, created_to=5))
+
+    (plan,) = store._db.execute(f"EXPLAIN QUERY PLAN {sql}", params).fetchall()
+
+    assert "USING COVERING INDEX instance_of_status" in plan[-1]
 
 
 def test_replaying_an_instance_with_2000_steps_reads_them_in_one_statement() -> None:
