@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from emulator.dashboard.text import duration
+from emulator.dashboard.text import about, duration
 
 #: A folded stretch is this wide, but all of them together take no more than `_FOLDS_MOST`.
 _FOLD_WIDTH: Final = 14.0
@@ -17,8 +17,8 @@ _FOLDS_MOST: Final = 56.0
 #: Shorter stretches never fold.
 _FOLD_FROM_MS: Final = 1_000
 _TICKS: Final = 8
-#: The room that the label of a mark takes on a narrow axis.
-_LABEL: Final = 12.0
+#: A letter of a label takes so many pixels.
+_LETTER: Final = 6.4
 _NICE: Final = (1, 2, 5)
 
 
@@ -45,6 +45,15 @@ class Stretch:
 class Tick:
     at: float
     label: str
+
+
+@dataclass(frozen=True, slots=True)
+class AxisLabel:
+    """Text at the axis: of a mark, to the right of `at`, or of a fold (`full` is its length), around `at`."""
+
+    at: float
+    text: str
+    full: str = ""
 
 
 class Scale:
@@ -84,6 +93,26 @@ class Scale:
                 return round(one.start + (at - one.left) / width * (one.end - one.start)) if width else one.start
         return self.end
 
+    def labels(self, pixels: int) -> tuple[AxisLabel, ...]:
+        """What is written at an axis of this width: no label runs into another, or out of the axis."""
+        taken: list[tuple[float, float]] = []
+        labels: list[AxisLabel] = []
+
+        def write(label: AxisLabel, left: float, width: float) -> None:
+            right = left + width
+            if left >= 0 and right <= 100 and not any(left < to and right > at for at, to in taken):
+                taken.append((left, right))
+                labels.append(label)
+
+        for fold in self.folds:
+            text = fold.label if _room(fold.label, pixels) <= fold.width else about(fold.end - fold.start)
+            width = _room(text, pixels)
+            at = min(max((fold.left + fold.right) / 2, width / 2), 100 - width / 2)
+            write(AxisLabel(round(at, 3), text, fold.label), at - width / 2, width)
+        for mark in self.ticks():
+            write(AxisLabel(mark.at, mark.label), mark.at, _room(mark.label, pixels))
+        return tuple(labels)
+
     def ticks(self) -> tuple[Tick, ...]:
         """Marks at round times since the start of the instance, on what is drawn to scale."""
         shown = [one for one in self.stretches if not one.folded and one.end > one.start]
@@ -91,10 +120,7 @@ class Scale:
         if not total:
             return (Tick(0.0, "+0 ms"),)
         step = _nice_step(total / _TICKS)
-        marks = [tick for one in shown for tick in self._marks(one, step)]
-        # A mark is written to the right of its place: it must not run into the length of a fold.
-        free = [mark for mark in marks if not any(fold.left - _LABEL < mark.at < fold.right for fold in self.folds)]
-        return tuple(_apart(free))
+        return tuple(_apart([tick for one in shown for tick in self._marks(one, step)]))
 
     def _marks(self, one: Stretch, step: int) -> Iterable[Tick]:
         first = -((self._origin - one.start) // step) * step if one.start > self._origin else 0
@@ -105,12 +131,18 @@ class Scale:
             offset += step
 
 
-def _apart(marks: Sequence[Tick], least: float = 11.0) -> Iterable[Tick]:
+def _apart(marks: Sequence[Tick], least: float = 6.0) -> Iterable[Tick]:
+    """Those that do not crowd: the work between two folds may be as narrow as a hair."""
     last = -100.0
     for mark in marks:
-        if mark.at - last >= least and mark.at < 96:
+        if mark.at - last >= least:
             last = mark.at
             yield mark
+
+
+def _room(label: str, pixels: int) -> float:
+    """Percent of an axis that a label takes, with the gap to the next one."""
+    return (len(label) + 1) * _LETTER / pixels * 100
 
 
 def _nice_step(about: float) -> int:

@@ -26,6 +26,14 @@ def duration(ms: float) -> str:
     return "0 ms"
 
 
+def about(ms: int) -> str:
+    """One unit, where there is no room for two: "≈2 d" for a day and 23 hours, "2 h" for two hours."""
+    for size, name in _UNITS:
+        if ms >= size:
+            return f"{'' if ms % size == 0 else '≈'}{round(ms / size)} {name}"
+    return duration(ms)
+
+
 def _two_units(ms: int, index: int, size: int, name: str) -> str:
     whole, rest = divmod(ms, size)
     if index + 1 < len(_UNITS):

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from emulator.dashboard.attempts import AttemptView
 from emulator.dashboard.passes import PassView
 from emulator.dashboard.realtime import RealTime
-from emulator.dashboard.scale import Scale, Stretch, Tick, folded_scale
+from emulator.dashboard.scale import AxisLabel, Scale, Stretch, Tick, folded_scale
 from emulator.dashboard.steps import StepView
 from emulator.dashboard.text import duration
 from emulator.storage.records import EventType, HistoryRow, InstanceRow, StepKind
@@ -20,6 +20,9 @@ PieceKind: TypeAlias = Literal[
     "attempt", "delay", "sleep", "wait", "rollback", "queued", "paused", "run", "waiting", "replay"
 ]
 
+#: The least pixels of the axis, alone and beside an open panel; see 6-timeline.css.
+_AXIS: Final = 288
+_NARROW_AXIS: Final = 166
 #: A piece is never drawn narrower than this, or it could not be seen.
 _LEAST_WIDTH: Final = 0.5
 
@@ -47,11 +50,13 @@ class TimelineRow:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """`real`: drawn in real time."""
+    """`few_labels` are for the axis beside an open panel; `real`: drawn in real time."""
 
     rows: tuple[TimelineRow, ...]
     folds: tuple[Stretch, ...]
     ticks: tuple[Tick, ...]
+    labels: tuple[AxisLabel, ...]
+    few_labels: tuple[AxisLabel, ...]
     start: int
     end: int
     zoomed: bool
@@ -119,6 +124,8 @@ def build_timeline(
         rows=tuple(rows),
         folds=scale.folds,
         ticks=scale.ticks(),
+        labels=scale.labels(_AXIS),
+        few_labels=scale.labels(_NARROW_AXIS),
         start=scale.start,
         end=scale.end,
         zoomed=window is not None,

@@ -12,34 +12,48 @@ from typing import Any, Final
 
 from emulator.dashboard.text import cut, exact, plural, size
 
-#: Larger texts are shown on demand.
-SHOWN_BYTES: Final = 48 * 1024
-#: So many parts are shown of one value; on a page of its own more.
-SHOWN_NODES: Final = 400
-PAGE_NODES: Final = 6_000
-_SHOWN_TEXT: Final = 400
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is shown of one value: nothing of a larger one, so many parts, so many characters of each text."""
+
+    bytes: int
+    parts: int
+    characters: int
+
+
+AMONG_OTHERS: Final = Bounds(bytes=48 * 1024, parts=400, characters=400)
+ON_ITS_PAGE: Final = Bounds(bytes=4 * 1024 * 1024, parts=6_000, characters=200_000)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """`kind` is a class of the style sheet; `label` the key or the place in the container above."""
+    """`kind` is a class of the style sheet; `label` the key or the place in the container above.
+
+    `rest` says how much of the text is left out.
+    """
 
     kind: str
     label: str
     text: str
     children: tuple[Node, ...] = ()
     closed: bool = False
+    rest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueView:
-    """`tree` is None where the value is absent, too large to be shown at once, or must not be shown (`note`)."""
+    """`tree` is None where the value is absent, too large to be shown at once, or must not be shown (`note`).
+
+    `is_cut`: the tree is not all of the value.
+    """
 
     which: str
     tree: Node | None
     note: str = ""
     bytes: int | None = None
     url: str = ""
+    is_cut: bool = False
 
     @property
     def is_there(self) -> bool:
@@ -51,31 +65,38 @@ def value_view(
     text: str | None,
     url: str = "",
     size_bytes: int | None = None,
-    most: int = SHOWN_BYTES,
-    nodes: int = SHOWN_NODES,
+    bounds: Bounds = AMONG_OTHERS,
 ) -> ValueView:
     """The view of an encoded value; `size_bytes` where the text itself was not read."""
     if text is None:
         note = "" if size_bytes is None else f"{size(size_bytes)}, not loaded"
         return ValueView(which, None, note, size_bytes, url)
     length = len(text.encode("utf-8", "replace"))
-    if length > most:
+    if length > bounds.bytes:
         return ValueView(which, None, f"{size(length)}, too large to be shown at once", length, url)
-    return ValueView(which, tree_of(text, nodes), "", length, url)
+    tree = _Tree(bounds)
+    root = tree.read(text)
+    return ValueView(which, root, "", length, url, tree.is_cut)
 
 
-def tree_of(text: str, most: int = SHOWN_NODES) -> Node:
-    try:
-        return _Tree(most).node("", json.loads(text))
-    except (ValueError, RecursionError) as error:
-        return Node("raw", "", cut(text, _SHOWN_TEXT), (Node("note", "", f"not readable: {type(error).__name__}"),))
+def tree_of(text: str, bounds: Bounds = AMONG_OTHERS) -> Node:
+    return _Tree(bounds).read(text)
 
 
 class _Tree:
     """One pass over one value; counts what it has made."""
 
-    def __init__(self, most: int) -> None:
-        self._left = most
+    def __init__(self, bounds: Bounds) -> None:
+        self._left = bounds.parts
+        self._characters = bounds.characters
+        self.is_cut = False
+
+    def read(self, text: str) -> Node:
+        try:
+            return self.node("", json.loads(text))
+        except (ValueError, RecursionError) as error:
+            note = Node("note", "", f"not readable: {type(error).__name__}")
+            return Node("raw", "", cut(text, self._characters), (note,))
 
     def node(self, label: str, tree: Any, depth: int = 0) -> Node:
         self._left -= 1
@@ -84,7 +105,15 @@ class _Tree:
             return self._container("array", label, f"[{len(tree)}]", parts, len(tree), depth)
         if isinstance(tree, dict):
             return self._tagged(label, tree, depth) if "$" in tree else self._object(label, tree.items(), depth)
-        return _scalar(label, tree)
+        return self._text(label, tree) if isinstance(tree, str) else _scalar(label, tree)
+
+    def _text(self, label: str, text: str) -> Node:
+        more = len(text) - self._characters
+        if more <= 0:
+            return Node("string", label, text)
+        self.is_cut = True
+        rest = f"… {plural(more, 'more character')}"
+        return Node("string", label, text[: self._characters], rest=rest)
 
     def _object(self, label: str, items: Iterable[tuple[str, Any]], depth: int) -> Node:
         pairs = list(items)
@@ -96,6 +125,7 @@ class _Tree:
         children: list[Node] = []
         for name, item in parts:
             if self._left <= 0:
+                self.is_cut = True
                 children.append(Node("note", "", f"… {plural(count - len(children), 'more', 'more')}"))
                 break
             children.append(self.node(name, item, depth + 1))
@@ -125,14 +155,7 @@ def _scalar(label: str, value: Any) -> Node:
         return Node("null", label, "null")
     if isinstance(value, bool):
         return Node("boolean", label, "true" if value else "false")
-    if isinstance(value, str):
-        return Node("string", label, value) if len(value) <= _SHOWN_TEXT else _long(label, value)
     return Node("number", label, repr(value))
-
-
-def _long(label: str, value: str) -> Node:
-    rest = Node("note", "", f"… {plural(len(value) - _SHOWN_TEXT, 'more character')}")
-    return Node("string", label, value[:_SHOWN_TEXT], (rest,))
 
 
 def _bytes(label: str, tree: dict[str, Any]) -> Node:
@@ -149,7 +172,11 @@ def _date(label: str, tree: dict[str, Any]) -> Node:
 
 def _error(label: str, tree: dict[str, Any]) -> Node:
     value = tree.get("v", {})
-    return Node("error", label, f"{value.get('name', 'Error')}: {cut(str(value.get('message', '')), _SHOWN_TEXT)}")
+    return Node(
+        "error",
+        label,
+        f"{value.get('name', 'Error')}: {cut(str(value.get('message', '')), AMONG_OTHERS.characters)}",
+    )
 
 
 _TAGGED: Final[dict[str, Callable[[str, dict[str, Any]], Node]]] = {

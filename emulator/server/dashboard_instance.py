@@ -20,7 +20,7 @@ from emulator.dashboard.realtime import RealTime
 from emulator.dashboard.steps import StepPanel, settings_of, step_error, step_output, step_views
 from emulator.dashboard.timeline import engine_time, timeline_scale
 from emulator.dashboard.urls import Urls, part_text
-from emulator.dashboard.values import PAGE_NODES, ValueView, value_view
+from emulator.dashboard.values import ON_ITS_PAGE, ValueView, value_view
 from emulator.dashboard.where import event_type
 from emulator.engine.lifecycle import allowed
 from emulator.server.dashboard_answers import HEADERS, NotFound, download, page, plain
@@ -243,8 +243,8 @@ class InstancePages:
         if form == "download":
             return download(as_json(text), f"{found.row.id}-{which}.json", "application/json")
         url = Urls().value(found.workflow.name, found.row.id, which)
-        view: ValueView = value_view(which, text, url, most=4 * 1024 * 1024, nodes=PAGE_NODES)
-        if view.tree is not None and len(text) > 200_000:
+        view: ValueView = value_view(which, text, url, bounds=ON_ITS_PAGE)
+        if view.is_cut:
             view = replace(view, note=f"shown in part; {len(text):,} characters in all")
         frame = self._reads.frame(
             request, f"{which} of {found.row.id}", section="list", selected=found.workflow.name

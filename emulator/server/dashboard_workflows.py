@@ -31,6 +31,8 @@ from emulator.storage.view_records import ListPage
 _VERSIONS_SHOWN = 12
 _PARAMS_OFFERED = 6
 _STEPS_OFFERED = 150
+#: So many names of steps are shown on the page of a Workflow; the others unfold.
+_NAMES_SHOWN = 24
 
 
 class WorkflowPages:
@@ -71,7 +73,7 @@ class WorkflowPages:
         card = self._card(row, self._states())
         known = self._reads.reader.known_steps(row.key)
         frame = self._reads.frame(request, row.name, section="list", selected=row.name, watch="list")
-        context = {"cards": [card], "steps": known, "one": True}
+        context = {"cards": [card], "steps": known, "steps_shown": _NAMES_SHOWN, "one": True}
         return page(request, "workflows.html", frame, context)
 
     def create(self, request: Request) -> Response:

@@ -3,9 +3,11 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 
+import pytest
+
 from emulator.dashboard.attempts import tries_by_step
 from emulator.dashboard.passes import PassView, pass_views
-from emulator.dashboard.scale import folded_scale
+from emulator.dashboard.scale import AxisLabel, folded_scale
 from emulator.dashboard.steps import StepView, settings_of, step_output, step_views
 from emulator.dashboard.timeline import build_timeline
 from emulator.storage.records import PassCause, PassRow, StepKind, StepState
@@ -118,7 +120,44 @@ def test_ticks_are_round_times_since_the_start_and_apart() -> None:
     ticks = folded_scale(1_000, 9_000, [(1_000, 9_000)]).ticks()
 
     assert [tick.label for tick in ticks][:3] == ["+0 ms", "+1 s", "+2 s"]
-    assert all(b.at - a.at >= 11 for a, b in pairwise(ticks))
+    assert all(b.at - a.at >= 6 for a, b in pairwise(ticks))
+
+
+def extents(labels: tuple[AxisLabel, ...], pixels: int) -> list[tuple[float, float]]:
+    """Where labels begin and end, in percent, at 6 pixels a letter."""
+    found = []
+    for label in labels:
+        width = len(label.text) * 6 / pixels * 100
+        left = label.at - width / 2 if label.full else label.at
+        found.append((left, left + width))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("pixels", [166, 288, 700])
+@pytest.mark.parametrize(
+    "busy",
+    [
+        [(0, 780)],
+        [(0, 40), (86_400_000, 86_400_040)],
+        [(n * 7_261_000, n * 7_261_000 + 9) for n in range(6)],
+    ],
+)
+def test_labels_run_neither_into_one_another_nor_out_of_the_axis(pixels: int, busy: list[tuple[int, int]]) -> None:
+    labels = extents(folded_scale(0, busy[-1][1], busy).labels(pixels), pixels)
+
+    assert labels
+    assert labels[0][0] >= 0
+    assert labels[-1][1] <= 100
+    assert all(one[1] < other[0] for one, other in pairwise(labels))
+
+
+def test_a_fold_without_room_for_its_length_tells_it_roughly() -> None:
+    scale = folded_scale(0, 172_000_000, [(0, 10), (171_999_990, 172_000_000)])
+
+    (narrow,) = [label for label in scale.labels(288) if label.full]
+    (wide,) = [label for label in scale.labels(700) if label.full]
+
+    assert (narrow.text, narrow.full, wide.text) == ("≈2 d", "1 d 23 h", "1 d 23 h")
 
 
 def test_a_row_has_a_piece_for_each_attempt_delay_and_rollback(

@@ -7,7 +7,7 @@ import pytest
 
 from bindings import values
 from emulator.dashboard.literals import as_javascript, as_json, as_python
-from emulator.dashboard.values import Node, tree_of, value_view
+from emulator.dashboard.values import ON_ITS_PAGE, Bounds, Node, tree_of, value_view
 
 
 def leaf(text: str) -> Node:
@@ -52,14 +52,27 @@ def test_a_cycle_is_said() -> None:
 
 
 def test_a_long_value_is_shown_in_part_and_says_so() -> None:
-    node = tree_of(json.dumps(list(range(1_000))), most=10)
+    node = tree_of(json.dumps(list(range(1_000))), Bounds(1_000_000, 10, 400))
 
     assert len(node.children) == 10
     assert node.children[-1].text == "… 991 more"
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
-    assert tree_of(json.dumps("x" * 1_000)).children[0].text == "… 600 more characters"
+    node = tree_of(json.dumps("x" * 1_000))
+
+    assert (len(node.text), node.rest) == (400, "… 600 more characters")
+
+
+def test_a_text_has_nothing_to_unfold() -> None:
+    assert tree_of(json.dumps("x" * 1_000)).children == ()
+
+
+def test_what_is_cut_among_others_is_whole_on_its_own_page() -> None:
+    text = json.dumps("x" * 1_000)
+
+    assert value_view("output", text).is_cut
+    assert not value_view("output", text, bounds=ON_ITS_PAGE).is_cut
 
 
 def test_a_damaged_value_is_shown_raw() -> None:
