@@ -121,19 +121,32 @@ class StepPort(Protocol):
 
     async def do(
         self,
+class CallSite(NamedTuple):
+    """Where user code calls a step, as its stack traces name it.
+
+    `needs` are the names of the steps whose results it is given.
+    """
+
+    file: str
+    line: int
+    needs: tuple[str, ...] = ()
+
+
         name: object,
         config: object,
         callback: StepCallback | None,
         rollback: RollbackOptions | None = None,
+    `site` is None where the host cannot tell it.
     ) -> StepResult: ...
 
-    async def sleep(self, name: object, duration: object) -> None: ...
+    async def sleep(self, name: object, duration: object, site: CallSite | None = None) -> None: ...
 
-    async def sleep_until(self, name: object, timestamp: object) -> None:
+    async def sleep_until(self, name: object, timestamp: object, site: CallSite | None = None) -> None:
         """`timestamp`: ms since the epoch, a `datetime`, or a date text."""
         ...
 
-    async def wait_for_event(self, name: object, options: object) -> Encoded:
+    async def wait_for_event(self, name: object, options: object, site: CallSite | None = None) -> Encoded:
+        site: CallSite | None = None,
         """`options`: {"type", "timeout"?}. Returns the encoded `{payload, timestamp, type}`."""
         ...
 

@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 from bindings.errors import EngineError, WorkerError
 from bindings.ports import RollbackOptions, StepPort
+from bindings.sites import site_of_caller
 from bindings.step_config import rollback_options
 from bindings.step_errors import from_wait
 from bindings.step_function import CONTEXT, StepFunction
@@ -41,14 +42,14 @@ class WorkflowStep:
     async def sleep(self, name: object, duration: object, /) -> None:
         """Milliseconds, or a text such as "10 seconds"."""
         try:
-            await self.port.sleep(name, _null_to_none(duration))
+            await self.port.sleep(name, _null_to_none(duration), site_of_caller())
         except (EngineError, WorkerError) as error:
             raise from_wait(error) from None
 
     async def sleep_until(self, name: object, timestamp: object) -> None:
         """A `datetime` (naive: UTC), milliseconds since the epoch, or a date text."""
         try:
-            await self.port.sleep_until(name, _null_to_none(timestamp))
+            await self.port.sleep_until(name, _null_to_none(timestamp), site_of_caller())
         except (EngineError, WorkerError) as error:
             raise from_wait(error) from None
 
@@ -58,7 +59,7 @@ class WorkflowStep:
         if timeout is not None:
             options["timeout"] = _null_to_none(timeout)
         try:
-            return decode(await self.port.wait_for_event(name, options))
+            return decode(await self.port.wait_for_event(name, options, site_of_caller()))
         except (EngineError, WorkerError) as error:
             raise from_wait(error) from None
 

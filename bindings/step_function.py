@@ -9,7 +9,8 @@ from types import CoroutineType, FunctionType
 from typing import Any, Final, Protocol
 
 from bindings.errors import EngineError, WorkerError
-from bindings.ports import RollbackOptions, StepCallback, StepContext, StepPort, StepResult
+from bindings.ports import CallSite, RollbackOptions, StepCallback, StepContext, StepPort, StepResult
+from bindings.sites import site_of_caller, site_of_function
 from bindings.step_config import js_context, plain_config
 from bindings.step_errors import from_step
 from bindings.values import Encoded, Value, decode, encode
@@ -75,14 +76,22 @@ class StepFunction:
         self._calls = 0
         self._waiters: list[asyncio.Future[Value]] | None = None
 
-    async def __call__(self) -> Value:
+    def __call__(self) -> Coroutine[Any, Any, Value]:
+        # Not async itself: called in gather(), its caller is gone by the time it runs.
+        return self._run(site_of_caller())
+
+    async def _run(self, site: CallSite | None) -> Value:
         self._calls += 1
         try:
-            arguments = await self._arguments() if self._parameters or self._depends is not None else ()
+            arguments: Sequence[Any] = ()
+            if self._parameters or self._depends is not None:
+                sources = self._pass.sources(self._parameters, self._depends)
+                arguments = await self._arguments(sources)
+                site = _with_needs(site, sources)
             callback = callback_of(self._func, arguments)
             config = None if self._config is None else plain_config(self._config)
             try:
-                result = await self._pass.port.do(self._name, config, callback, self._undo)
+                result = await self._pass.port.do(self._name, config, callback, self._undo, site)
             except (EngineError, WorkerError) as error:
                 raise from_step(error) from None
             value = decode(result) if isinstance(result, str) else result
@@ -95,8 +104,7 @@ class StepFunction:
             self._feed(value)
         return value
 
-    async def _arguments(self) -> list[Any]:
-        sources = self._pass.sources(self._parameters, self._depends)
+    async def _arguments(self, sources: Sequence[Any]) -> list[Any]:
         if self._concurrent and sum(map(_is_unfinished, sources)) > 1:
             return await asyncio.gather(*map(_argument, sources))
         return [await _argument(source) for source in sources]
@@ -110,7 +118,7 @@ class StepFunction:
         if self._result is not _NOTHING:
             return self._result
         if not self._calls:
-            return await self()
+            return await self._run(site_of_function(self._func))
         waiter: asyncio.Future[Value] = asyncio.get_running_loop().create_future()
         if self._waiters is None:
             self._waiters = []
@@ -133,6 +141,11 @@ class StepFunction:
     def _take_waiters(self) -> list[asyncio.Future[Value]]:
         waiters, self._waiters = self._waiters or [], None
         return [waiter for waiter in waiters if not waiter.done()]
+
+
+def _with_needs(site: CallSite | None, sources: Sequence[Any]) -> CallSite | None:
+    needs = tuple(str(source._name) for source in sources if isinstance(source, StepFunction))
+    return site._replace(needs=needs) if site is not None and needs else site
 
 
 def _is_unfinished(source: Any) -> bool:

@@ -21,7 +21,7 @@ from bindings.errors import (
     error_info,
 )
 from bindings.escapes import as_ordinary
-from bindings.ports import StepCallback, StepContext, StepResult, StreamOutput
+from bindings.ports import CallSite, RemoteAnswer, StepCallback, StepContext, StepResult, StreamOutput
 from bindings.values import Encoded
 from emulator.engine.delays import delay_before_retry, is_non_retryable, unprefixed
 from emulator.engine.introspection import Point
@@ -63,9 +63,9 @@ class Attempts:
         self._limits = run.instance.workflow.limits
         self._room: Room | None = None
 
-    def begin_first(self, row: StepRow) -> None:
+    def begin_first(self, row: StepRow, site: CallSite | None) -> None:
         """Stores a new step together with its first attempt."""
-        self._core.store.insert_step(self._instance.key, row)
+        self._core.store.insert_step(self._instance.key, row, site)
         self._instance.log(_T.STEP_STARTED, _T.ATTEMPT_STARTED, step=row.seq, attempt=1)
         self._run.note_running()
 
@@ -137,7 +137,7 @@ class Attempts:
         result = _called(callback, context)
         if isinstance(result, Encoded | StreamOutput):
             return result
-        if isinstance(result, asyncio.Future):
+        if isinstance(result, RemoteAnswer):
             self._core.commits.others_go_on()
             return await self._core.callbacks.answered(settings.timeout_ms, result)
         return await self._core.callbacks.within(settings.timeout_ms, result)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import FrameType, FunctionType
 from typing import Final
 
-from bindings.ports import RollbackOptions, StepCallback, StepResult
+from bindings.ports import CallSite, RollbackOptions, StepCallback, StepResult
 from bindings.tracebacks import is_ours
 from bindings.values import Encoded
 from emulator.engine.instance import Instance
@@ -147,31 +147,32 @@ class TracedSteps:
         config: object,
         callback: StepCallback | None,
         rollback: RollbackOptions | None = None,
+        site: CallSite | None = None,
     ) -> StepResult:
         self._begin(StepKind.DO, name, config, callback)
         try:
-            return await self._steps.do(name, config, callback, rollback)
+            return await self._steps.do(name, config, callback, rollback, site)
         finally:
             self._open -= 1
 
-    async def sleep(self, name: object, duration: object) -> None:
+    async def sleep(self, name: object, duration: object, site: CallSite | None = None) -> None:
         self._begin(StepKind.SLEEP, name, duration)
         try:
-            await self._steps.sleep(name, duration)
+            await self._steps.sleep(name, duration, site)
         finally:
             self._open -= 1
 
-    async def sleep_until(self, name: object, timestamp: object) -> None:
+    async def sleep_until(self, name: object, timestamp: object, site: CallSite | None = None) -> None:
         self._begin(StepKind.SLEEP, name, timestamp)
         try:
-            await self._steps.sleep_until(name, timestamp)
+            await self._steps.sleep_until(name, timestamp, site)
         finally:
             self._open -= 1
 
-    async def wait_for_event(self, name: object, options: object) -> Encoded:
+    async def wait_for_event(self, name: object, options: object, site: CallSite | None = None) -> Encoded:
         self._begin(StepKind.WAIT_FOR_EVENT, name, options)
         try:
-            return await self._steps.wait_for_event(name, options)
+            return await self._steps.wait_for_event(name, options, site)
         finally:
             self._open -= 1
 

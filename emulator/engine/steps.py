@@ -27,7 +27,7 @@ from bindings.errors import (
     WorkflowTimeoutError,
 )
 from bindings.nesting import inside_object
-from bindings.ports import RollbackOptions, StepCallback, StepResult
+from bindings.ports import CallSite, RollbackOptions, StepCallback, StepResult
 from bindings.texts import javascript_text
 from bindings.values import UNDEFINED_TEXT, Encoded
 from emulator.engine import names
@@ -76,6 +76,7 @@ class Steps:
         config: object,
         callback: StepCallback | None,
         rollback: RollbackOptions | None = None,
+        site: CallSite | None = None,
     ) -> StepResult:
         await self._begin()
         shown = name if isinstance(name, str) else javascript_text(name, none="undefined")
@@ -98,7 +99,7 @@ class Steps:
             row.has_rollback = undo is not None
             self._warn_of_nesting(row)
             self._warn_of_timeout(row, settings.timeout_ms)
-            self._attempts.begin_first(row)
+            self._attempts.begin_first(row, site)
         elif row.state is StepState.COMPLETED:
             self._pass_over(row)
             return self._stored(row)
@@ -189,21 +190,21 @@ class Steps:
         return Encoded(row.output if row.output is not None else UNDEFINED_TEXT)
 
     # -- sleep
-    async def sleep(self, name: object, duration: object) -> None:
+    async def sleep(self, name: object, duration: object, site: CallSite | None = None) -> None:
         await self._begin()
         checked = names.step_name(name, self._limits.step_name_length)
         try:
             ms = duration_ms(duration, lenient=self._core.compat.lenient_durations)
         except InvalidDuration as error:
             raise EngineError(str(error), name="TypeError") from None
-        await self._sleep(checked, ms)
+        await self._sleep(checked, ms, site)
 
-    async def sleep_until(self, name: object, timestamp: object) -> None:
+    async def sleep_until(self, name: object, timestamp: object, site: CallSite | None = None) -> None:
         await self._begin()
         checked = names.step_name(name, self._limits.step_name_length)
-        await self._sleep(checked, _timestamp_ms(timestamp) - self._core.clock.now(), until=True)
+        await self._sleep(checked, _timestamp_ms(timestamp) - self._core.clock.now(), site)
 
-    async def _sleep(self, name: str, ms: int, *, until: bool = False) -> None:
+    async def _sleep(self, name: str, ms: int, site: CallSite | None) -> None:
         known = self._records.get((StepKind.SLEEP, name, self._counts[StepKind.SLEEP, name] + 1))
         if known is None:  # what is stored counts, not what a replay computes (row W15 of the seeds)
             if ms < 0:
@@ -218,7 +219,7 @@ class Steps:
             return
         if is_new:
             row.due_at = due_in(self._core.clock, ms)
-            self._core.store.insert_step(self._run.instance.key, row)
+            self._core.store.insert_step(self._run.instance.key, row, site)
             self._run.instance.log(_T.SLEEP_STARTED, step=row.seq)
             if self._skips(row):
                 row.due_at = row.started_at
@@ -240,7 +241,7 @@ class Steps:
         self._run.instance.log(event, step=row.seq)
 
     # -- waitForEvent
-    async def wait_for_event(self, name: object, options: object) -> Encoded:
+    async def wait_for_event(self, name: object, options: object, site: CallSite | None = None) -> Encoded:
         await self._begin()
         checked = names.step_name(name, self._limits.step_name_length)
         given: Mapping[str, object] = options if isinstance(options, Mapping) else {}
@@ -254,7 +255,7 @@ class Steps:
             raise stored_error(row)
         if is_new:
             row.due_at = due_in(self._core.clock, timeout_ms)
-            self._core.store.insert_step(self._run.instance.key, row)
+            self._core.store.insert_step(self._run.instance.key, row, site)
             self._run.instance.log(_T.WAIT_STARTED, step=row.seq)
             if self._forced_timeout(row):
                 row.due_at = row.started_at

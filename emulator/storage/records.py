@@ -231,6 +231,14 @@ class StepRow:
         return f"{self.name}-{self.count}"
 
 
+class CallSite(NamedTuple):
+    """Where user code calls a step; `needs` are the names of the steps whose results it is given."""
+
+    file: str
+    line: int
+    needs: tuple[str, ...] = ()
+
+
 class HistoryRow(NamedTuple):
     """One entry of an instance's history. `detail` is JSON of what only this entry knows."""
 

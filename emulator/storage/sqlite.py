@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -30,7 +31,7 @@ from emulator.storage.records import (
     VersionRow,
 )
 from emulator.storage.sealing import seal
-from emulator.storage.store import Conflict
+from emulator.storage.store import Conflict, Site
 
 #: Rank of a queued instance that has run before; new ones have rank 0, so they come after.
 _EVERYTHING = 0
@@ -46,7 +47,7 @@ class SqliteStore(SqliteReader):
         self._path = path
         self._dirty = False
         self._first_write: Callable[[], None] | None = None
-        self._config_keys: dict[str, int] = {}
+        self._config_keys: dict[tuple[str, Site | None], int] = {}
         self._broken: apsw.Error | None = None
         self._checkpoints = None if path == ":memory:" else Checkpoints(path, self._db)
 
@@ -277,8 +278,8 @@ class SqliteStore(SqliteReader):
         return [key for (key,) in self._all("instance_keys", (workflow,))]
 
     # -- steps
-    def insert_step(self, key: int, step: StepRow) -> None:
-        config = self._config_keys.get(step.config) or self._config_key(step.config)
+    def insert_step(self, key: int, step: StepRow, site: Site | None = None) -> None:
+        config = self._config_keys.get((step.config, site)) or self._config_key(step.config, site)
         self._write(
             "insert_step",
             (
@@ -297,10 +298,11 @@ class SqliteStore(SqliteReader):
             ),
         )
 
-    def _config_key(self, text: str) -> int:
-        key = int(self._write_returning("put_config", (text,)))
+    def _config_key(self, text: str, site: Site | None) -> int:
+        stored = "" if site is None else json.dumps(site, ensure_ascii=False)
+        key = int(self._write_returning("put_config", (text, stored)))
         if len(self._config_keys) < 1_000:  # dynamic configs would fill the memory
-            self._config_keys[text] = key
+            self._config_keys[text, site] = key
         return key
 
     def start_attempt(self, key: int, seq: int, attempt: int) -> None:

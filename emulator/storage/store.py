@@ -7,7 +7,7 @@ own writes before that. One writer per database. Readers (`StoreReader`) see wha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from emulator.storage.records import (
     BufferedEvent,
@@ -27,6 +27,9 @@ from emulator.storage.records import (
     WorkflowRow,
 )
 from emulator.storage.view_store import ViewReader
+
+#: What a `CallSite` is made of, for those who know no records.
+Site: TypeAlias = tuple[str, int, tuple[str, ...]]
 
 
 class Conflict(AssertionError):
@@ -243,7 +246,9 @@ class Store(StoreReader, Protocol):
     def instance_keys(self, workflow: int) -> list[int]: ...
 
     # -- steps
-    def insert_step(self, key: int, step: StepRow) -> None: ...
+    def insert_step(self, key: int, step: StepRow, site: Site | None = None) -> None:
+        """`site` costs no byte of the step: it lies beside its config, once for all steps called there."""
+        ...
 
     def start_attempt(self, key: int, seq: int, attempt: int) -> None:
         """Raises `Conflict` unless it is the next attempt of a step that is retried or was cut off."""

@@ -10,7 +10,16 @@ from typing import Any, TypeAlias
 from emulator.storage.codes import CAUSE_OF_CODE, KIND_OF_CODE, STATE_OF_CODE, STATUS_OF_CODE
 from emulator.storage.filters import where
 from emulator.storage.listing import page_statement
-from emulator.storage.records import HistoryRow, InstanceRow, PageFilter, PassRow, Status, StepKind, StepRow
+from emulator.storage.records import (
+    CallSite,
+    HistoryRow,
+    InstanceRow,
+    PageFilter,
+    PassRow,
+    Status,
+    StepKind,
+    StepRow,
+)
 from emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepTally
 
 Row: TypeAlias = tuple[Any, ...]
@@ -92,6 +101,17 @@ class ViewReads:
     # -- one instance
     def step_window(self, key: int, from_seq: int, limit: int) -> list[StepRow]:
         return [self._step(row) for row in self._all("step_window", (key, from_seq, limit))]
+
+    def call_site(self, key: int, seq: int) -> CallSite | None:
+        rows = self._all("call_site", (key, seq))
+        if not rows or not rows[0][0]:
+            return None
+        file, line, needs = json.loads(rows[0][0])
+        return CallSite(file, line, tuple(needs))
+
+    def step_before(self, key: int, seq: int, name: str) -> int | None:
+        found: int | None = self._all("step_before", (key, seq, name))[0][0]
+        return found
 
     def output_sizes(self, key: int, from_seq: int, to_seq: int) -> dict[int, int]:
         rows = self._all("output_sizes", (key, from_seq, to_seq))

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from emulator.storage.records import HistoryRow, InstanceRow, PageFilter, PassRow, Status, StepKind, StepRow
+from emulator.storage.records import (
+    CallSite,
+    HistoryRow,
+    InstanceRow,
+    PageFilter,
+    PassRow,
+    Status,
+    StepKind,
+    StepRow,
+)
 from emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepTally
 
 
@@ -48,6 +57,14 @@ class ViewReader(Protocol):
 
     def step_window(self, key: int, from_seq: int, limit: int) -> list[StepRow]:
         """Steps from `from_seq` on, without outputs."""
+        ...
+
+    def call_site(self, key: int, seq: int) -> CallSite | None:
+        """Where a step was called; None where its host did not say."""
+        ...
+
+    def step_before(self, key: int, seq: int, name: str) -> int | None:
+        """The seq of the last `step.do` of this name that began before the step `seq`."""
         ...
 
     def output_sizes(self, key: int, from_seq: int, to_seq: int) -> dict[int, int]:

@@ -228,7 +228,8 @@ WHERE instance = ? AND kind = 2 AND state = 2 ORDER BY seq;
 SELECT key FROM instance WHERE workflow = ?;
 
 -- name: put_config
-INSERT INTO step_config (text) VALUES (?) ON CONFLICT (text) DO UPDATE SET text = excluded.text RETURNING key;
+INSERT INTO step_config (text, site) VALUES (?, ?) ON CONFLICT (text, site) DO UPDATE SET text = excluded.text
+RETURNING key;
 
 -- name: insert_step
 INSERT INTO step (instance, seq, kind, name, count, parent, state, attempts, started_at, due_at, has_rollback, config)

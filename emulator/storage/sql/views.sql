@@ -18,6 +18,13 @@ SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, du
        error, NULL, stream, sealed IS NOT NULL
 FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ? AND seq >= ? ORDER BY seq LIMIT ?;
 
+-- name: call_site
+SELECT step_config.site FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ? AND seq = ?;
+
+-- name: step_before
+-- The last step.do of a name that began before another.
+SELECT max(seq) FROM step WHERE instance = ? AND seq < ? AND kind = 0 AND name = ?;
+
 -- name: output_sizes
 SELECT seq, coalesce(octet_length(output), octet_length(sealed),
                      (SELECT sum(length(data)) FROM chunk WHERE chunk.instance = step.instance AND chunk.step = step.seq))

@@ -24,6 +24,7 @@ from bindings.errors import (
     error_info,
 )
 from bindings.ports import (
+    CallSite,
     DelayInput,
     InstanceStatus,
     RollbackInput,
@@ -58,6 +59,7 @@ class MemoryStepPort:
         self.calls: list[Do] = []
         self.sleeps: list[tuple[object, object]] = []
         self.waits: list[tuple[object, object]] = []
+        self.sites: list[CallSite | None] = []
         self.events: dict[str, Any] = {}
         self.undone: list[str] = []
         self._counts: Counter[object] = Counter()
@@ -72,7 +74,9 @@ class MemoryStepPort:
         config: object,
         callback: StepCallback | None,
         rollback: RollbackOptions | None = None,
+        site: CallSite | None = None,
     ) -> StepResult:
+        self.sites.append(site)
         if callback is None:
             raise WorkflowFatalError(f'Step "{name}" requires a callback function')
         self._counts[name] += 1
@@ -101,16 +105,19 @@ class MemoryStepPort:
             if callable(retries.get("delay")):
                 call.delays.append(await retries["delay"](DelayInput(context, info)))
 
-    async def sleep(self, name: object, duration: object) -> None:
+    async def sleep(self, name: object, duration: object, site: CallSite | None = None) -> None:
         if duration == "bad":
             raise EngineError('Invalid duration "bad"', name="TypeError")
+        self.sites.append(site)
         self.sleeps.append((name, duration))
 
-    async def sleep_until(self, name: object, timestamp: object) -> None:
+    async def sleep_until(self, name: object, timestamp: object, site: CallSite | None = None) -> None:
+        self.sites.append(site)
         self.sleeps.append((name, timestamp))
 
-    async def wait_for_event(self, name: object, options: object) -> Encoded:
+    async def wait_for_event(self, name: object, options: object, site: CallSite | None = None) -> Encoded:
         assert isinstance(options, Mapping)
+        self.sites.append(site)
         self.waits.append((name, options))
         if options["type"] not in self.events:
             raise WorkflowTimeoutError(1000)

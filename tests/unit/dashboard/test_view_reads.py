@@ -8,6 +8,7 @@ import pytest
 
 from emulator.storage import queries
 from emulator.storage.records import (
+    CallSite,
     EventType,
     NewInstance,
     PageFilter,
@@ -160,3 +161,43 @@ def test_what_is_due_is_read_along_the_index_of_wakes(store: SqliteStore, name: 
 
     assert any("instance_to_wake" in line for line in plan)
     assert not any("TEMP B-TREE" in line for line in plan)
+
+
+def test_a_call_site_is_kept_once_for_all_steps_called_there(store: SqliteStore) -> None:
+    for seq in (2, 3):
+        store.insert_step(1, called(seq), CallSite("src/entry.py", 12, ("first",)))
+    store.insert_step(1, called(4), CallSite("src/entry.py", 14))
+    store.insert_step(1, called(5))
+
+    assert store.call_site(1, 2) == store.call_site(1, 3) == CallSite("src/entry.py", 12, ("first",))
+    assert store.call_site(1, 4) == CallSite("src/entry.py", 14)
+    assert store.call_site(1, 5) is None
+    assert store._db.execute("SELECT count(*) FROM step_config WHERE site <> ''").get == 2
+
+
+def test_the_last_step_of_a_name_before_another_is_found(store: SqliteStore) -> None:
+    for seq in (2, 3, 4):
+        store.insert_step(1, called(seq))
+
+    assert store.step_before(1, 4, "charge") == 3
+    assert store.step_before(1, 2, "charge") is None
+
+
+def called(seq: int) -> StepRow:
+    return StepRow(
+        seq,
+        StepKind.DO,
+        "charge",
+        seq,
+        None,
+        StepState.IN_FLIGHT,
+        1,
+        0,
+        None,
+        None,
+        False,
+        False,
+        DO_CONFIG,
+        None,
+        None,
+    )

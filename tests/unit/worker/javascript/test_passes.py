@@ -18,6 +18,7 @@ from bindings.errors import (
     WorkflowFatalError,
 )
 from bindings.ports import (
+    CallSite,
     DelayInput,
     RollbackInput,
     RollbackOptions,
@@ -82,20 +83,25 @@ class Port:
         self.event = Encoded('{"payload":1}')
 
     async def do(
-        self, name: object, config: object, callback: StepCallback | None, rollback: RollbackOptions | None = None
+        self,
+        name: object,
+        config: object,
+        callback: StepCallback | None,
+        rollback: RollbackOptions | None = None,
+        site: CallSite | None = None,
     ) -> StepResult:
         self.calls.append(("do", name, config))
         return await self.on_do(name, config, callback, rollback)
 
-    async def sleep(self, name: object, duration: object) -> None:
+    async def sleep(self, name: object, duration: object, site: CallSite | None = None) -> None:
         self.calls.append(("sleep", name, duration))
         if self.raises is not None:
             raise self.raises
 
-    async def sleep_until(self, name: object, timestamp: object) -> None:
+    async def sleep_until(self, name: object, timestamp: object, site: CallSite | None = None) -> None:
         self.calls.append(("sleep_until", name, timestamp))
 
-    async def wait_for_event(self, name: object, options: object) -> Encoded:
+    async def wait_for_event(self, name: object, options: object, site: CallSite | None = None) -> Encoded:
         self.calls.append(("wait", name, options))
         return self.event
 

@@ -113,7 +113,7 @@ class Loaded:
 class ImmediateSteps:
     """A `StepPort` that runs callbacks at once, and says so to `print` as the engine does."""
 
-    async def do(self, name: Any, config: Any, callback: Any, rollback: Any = None) -> Encoded:
+    async def do(self, name: Any, config: Any, callback: Any, rollback: Any = None, site: Any = None) -> Encoded:
         context = StepContext(name, 1, 1, {})
         token = current_step.set(StepFrame("orders", "i-1", 1, f"{name}-1", 1, 1))
         try:
@@ -122,11 +122,11 @@ class ImmediateSteps:
         finally:
             current_step.reset(token)
 
-    async def sleep(self, name: Any, duration: Any) -> None: ...
+    async def sleep(self, name: Any, duration: Any, site: Any = None) -> None: ...
 
-    async def sleep_until(self, name: Any, timestamp: Any) -> None: ...
+    async def sleep_until(self, name: Any, timestamp: Any, site: Any = None) -> None: ...
 
-    async def wait_for_event(self, name: Any, options: Any) -> Encoded:
+    async def wait_for_event(self, name: Any, options: Any, site: Any = None) -> Encoded:
         return encode({"type": options["type"], "payload": None, "timestamp": 0})
 
 
