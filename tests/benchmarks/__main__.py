@@ -4,6 +4,7 @@
     python -m tests.benchmarks                    # everything, once
     python -m tests.benchmarks --only over_http --runs 5
     python -m tests.benchmarks.limits             # the limits alone
+    python -m tests.benchmarks.api                # the APIs with 100,000 instances stored, under three loads
     python -m tests.benchmarks.javascript         # JavaScript, beside wrangler and workerd
 
 Linux only: memory and CPU are read from /proc. Exits 1 when a figure misses what must hold.
@@ -24,7 +25,7 @@ from typing import TypeAlias
 import click
 from rich.console import Console
 
-from tests.benchmarks import latency, recovery, storage, throughput
+from tests.benchmarks import api, latency, recovery, storage, throughput
 from tests.benchmarks.client import BenchError
 from tests.benchmarks.figures import Figure, medians, table
 from tests.benchmarks.limits import all_limits
@@ -39,6 +40,7 @@ MEASURES: dict[str, Measure] = {
     "over_http": throughput.over_http,
     "small_instance": latency.small_instance,
     "beside_a_hot_instance": latency.beside_a_hot_instance,
+    "reads": api.reads,
     "batches": throughput.batches,
     "sleepers": storage.sleepers,
     "wake": recovery.wake,
