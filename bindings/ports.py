@@ -77,11 +77,20 @@ class StreamOutput:
 
 StepResult: TypeAlias = "Encoded | StreamOutput"
 
-#: The callback of a step: called once per attempt. Returns the result, a coroutine for it, or a future when the
-#: user's code runs elsewhere.
-StepCallback: TypeAlias = Callable[
-    [StepContext], "StepResult | Coroutine[Any, Any, StepResult] | asyncio.Future[StepResult]"
-]
+
+class RemoteAnswer(asyncio.Future[Any]):
+    """What user code in another process will answer: a `StepResult`.
+
+    `stood_ms()` says for how many ms that process has stood still since it was asked; while it does, it waits.
+    """
+
+    def __init__(self, stood_ms: Callable[[], Coroutine[Any, Any, int]]) -> None:
+        super().__init__()
+        self.stood_ms = stood_ms
+
+
+#: The callback of a step: called once per attempt. Returns the result, a coroutine for it, or a `RemoteAnswer`.
+StepCallback: TypeAlias = Callable[[StepContext], "StepResult | Coroutine[Any, Any, StepResult] | RemoteAnswer"]
 
 
 class DelayInput(NamedTuple):
@@ -112,15 +121,6 @@ class RollbackOptions(NamedTuple):
     has_config: bool = False
 
 
-class StepPort(Protocol):
-    """One pass of run() as its host sees it. Arguments are what user code gave; the engine checks them.
-
-    `config` and `options` are plain data; a delay function in `config["retries"]["delay"]` is a `DelayFunction`.
-    Every method raises `EngineError`s that belong to user code, and `WorkerError` for a step that failed.
-    """
-
-    async def do(
-        self,
 class CallSite(NamedTuple):
     """Where user code calls a step, as its stack traces name it.
 
@@ -132,11 +132,21 @@ class CallSite(NamedTuple):
     needs: tuple[str, ...] = ()
 
 
+class StepPort(Protocol):
+    """One pass of run() as its host sees it. Arguments are what user code gave; the engine checks them.
+
+    `config` and `options` are plain data; a delay function in `config["retries"]["delay"]` is a `DelayFunction`.
+    `site` is None where the host cannot tell it.
+    Every method raises `EngineError`s that belong to user code, and `WorkerError` for a step that failed.
+    """
+
+    async def do(
+        self,
         name: object,
         config: object,
         callback: StepCallback | None,
         rollback: RollbackOptions | None = None,
-    `site` is None where the host cannot tell it.
+        site: CallSite | None = None,
     ) -> StepResult: ...
 
     async def sleep(self, name: object, duration: object, site: CallSite | None = None) -> None: ...
@@ -146,7 +156,6 @@ class CallSite(NamedTuple):
         ...
 
     async def wait_for_event(self, name: object, options: object, site: CallSite | None = None) -> Encoded:
-        site: CallSite | None = None,
         """`options`: {"type", "timeout"?}. Returns the encoded `{payload, timestamp, type}`."""
         ...
 

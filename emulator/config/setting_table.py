@@ -59,6 +59,7 @@ TABLE: Final = (
         ("auto", "always"),
     ),
     Setting("runtime", "choice", "auto", "What runs JavaScript.", ("auto", "workerd", "wrangler")),
+    Setting("inspector_port", "port", None, "The port for debuggers of JavaScript; none if not given."),
     Setting(
         "synchronous",
         "choice",

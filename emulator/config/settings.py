@@ -57,6 +57,7 @@ class Settings:
     log_requests: bool = False
     replay: Literal["auto", "always"] = "auto"
     runtime: Literal["auto", "workerd", "wrangler"] = "auto"
+    inspector_port: int | None = None
     synchronous: Literal["normal", "full"] = "normal"
     limits_profile: Literal["paid", "free", "off"] = "paid"
     limits: Mapping[str, object] = field(default_factory=dict)
@@ -124,8 +125,8 @@ def _tool_section(path: Path, problems: Problems) -> dict[str, object]:
 
 
 def dev_layer(dev: DevConfig, file_name: str) -> Layer:
-    """`dev.ip` and `dev.port` of the wrangler file."""
-    names = {"host": "ip", "port": "port"}
+    """`dev.ip`, `dev.port` and `dev.inspector_port` of the wrangler file."""
+    names = {"host": "ip", "port": "port", "inspector_port": "inspector_port"}
     values = {name: getattr(dev, key) for name, key in names.items() if getattr(dev, key) is not None}
     return Layer(lambda setting: f"dev.{names[setting.name]} in {file_name}", values)
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from bindings.errors import WorkflowTimeoutError
 from bindings.escapes import as_ordinary
+from bindings.ports import RemoteAnswer, StepResult
 from emulator.engine.timers import Deadlines
 
 T = TypeVar("T")
@@ -71,15 +72,16 @@ class Callbacks:
         late: T = await self._suspend(driver, awaited, timeout_ms)
         return late
 
-    async def answered(self, timeout_ms: int, answer: asyncio.Future[T]) -> T:
+    async def answered(self, timeout_ms: int, answer: RemoteAnswer) -> StepResult:
         """The same for a callback that runs in another process: there is nothing of it here that needs a task."""
-        deadline = self.deadlines.after(timeout_ms, lambda: _give_up(answer))
+        limit = _RemoteLimit(self.deadlines, timeout_ms, answer)
         try:
-            return await answer
+            result: StepResult = await answer
         except _TimeIsUp:
             raise WorkflowTimeoutError(timeout_ms) from None
         finally:
-            deadline.cancel()
+            limit.cancel()
+        return result
 
     def _take(self) -> _Driver:
         spare = self._spare
@@ -119,9 +121,33 @@ class Callbacks:
             task.cancel()
 
 
-def _give_up(answer: asyncio.Future[Any]) -> None:
-    if not answer.done():
-        answer.set_exception(_TimeIsUp())
+class _RemoteLimit:
+    """The time that another process has for its answer. While a debugger holds that process, none passes."""
+
+    def __init__(self, deadlines: Deadlines, ms: int, answer: RemoteAnswer) -> None:
+        self._deadlines = deadlines
+        self._answer = answer
+        self._granted_ms = 0
+        self._asking: asyncio.Task[None] | None = None
+        self._deadline = deadlines.after(ms, self._over)
+
+    def _over(self) -> None:
+        self._asking = asyncio.get_running_loop().create_task(self._ask())
+
+    async def _ask(self) -> None:
+        stood_ms = await self._answer.stood_ms()
+        more_ms, self._granted_ms = stood_ms - self._granted_ms, stood_ms
+        if self._answer.done():
+            return
+        if more_ms > 0:
+            self._deadline = self._deadlines.after(more_ms, self._over)
+        else:
+            self._answer.set_exception(_TimeIsUp())
+
+    def cancel(self) -> None:
+        self._deadline.cancel()
+        if self._asking is not None:
+            self._asking.cancel()
 
 
 class _Driver:

@@ -232,7 +232,7 @@ class RuntimeGeneration:
     async def run(self, worker: str, class_name: str, event: RunEvent, port: StepPort) -> Encoded:
         """One pass of run() in the process as it is now, or is again."""
         socket, idle = await self._socket(worker)
-        one = Pass(socket, port, self._lender, self._mappers[worker].info)
+        one = Pass(socket, port, self._lender, self._stood_ms, self._mappers[worker].info)
         socket.listener = one
         self._instances[event.instance_id] += 1
         self._note_recent(event.instance_id)
@@ -248,6 +248,10 @@ class RuntimeGeneration:
         self._recent[instance_id] = None
         if len(self._recent) > _RECENT_INSTANCES:
             del self._recent[next(iter(self._recent))]
+
+    async def _stood_ms(self, since_ns: int) -> int:
+        """As that of the watchdog; a process that is gone stands no more, and its passes have heard of its end."""
+        return 0 if self._live is None else await self._live.watchdog.stood_ms(since_ns)
 
     async def quiesce(self, event: RunEvent) -> None:
         one = self._passes.get(id(event))

@@ -85,7 +85,7 @@ class Hosts:
         if self._runtime is None:
             from emulator.worker.workerd_host import JavaScriptRuntime, RuntimeOptions
 
-            options = RuntimeOptions(self._state, self._settings.runtime, project.config.dev.inspector_port)
+            options = RuntimeOptions(self._state, self._settings.runtime, self._settings.inspector_port)
             self._runtime = JavaScriptRuntime(
                 self._javascript_workers, self._port, options, self._emit, self._python_services
             )

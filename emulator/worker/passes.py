@@ -7,6 +7,7 @@ import contextvars
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any, Literal, Protocol
 
@@ -14,6 +15,7 @@ from bindings.errors import EngineError, ErrorInfo, NotSerialisable, RunAborted,
 from bindings.errors import error_info as info_of
 from bindings.ports import (
     DelayInput,
+    RemoteAnswer,
     RollbackInput,
     RollbackOptions,
     RunEvent,
@@ -24,6 +26,7 @@ from bindings.ports import (
     StreamOutput,
 )
 from bindings.values import Encoded, Value, decode
+from emulator.clock import monotonic_ns
 from emulator.worker.host import HostCrashed
 from emulator.worker.incoming_stream import IncomingStream
 from emulator.worker.lease import Lease
@@ -73,7 +76,7 @@ class _Question:
     `call_id` is that of the step call whose callback was asked for.
     """
 
-    answer: asyncio.Future[StepResult]
+    answer: RemoteAnswer
     context: contextvars.Context
     call_id: int | None = None
 
@@ -90,9 +93,10 @@ class Pass:
         socket: Sender,
         port: StepPort,
         lender: StreamLender,
+        stood_ms: Callable[[int], Coroutine[Any, Any, int]],
         mapped: Callable[[ErrorInfo], ErrorInfo] = lambda info: info,
     ) -> None:
-        """`mapped` puts the user's own lines into the stack of an error."""
+        """`mapped` puts the user's own lines into the stack of an error; `stood_ms` is that of a `Watchdog`."""
         loop = asyncio.get_running_loop()
         self._lease: weakref.ref[Lease] | None = None
         #: Whether the runtime ended under it.
@@ -100,6 +104,7 @@ class Pass:
         self._socket = socket
         self._port = port
         self._lender = lender
+        self._stood_ms = stood_ms
         self._mapped = mapped
         self._numbers = count(1)
         self._settled: asyncio.Future[None] | None = None
@@ -282,7 +287,7 @@ class Pass:
 
     # -- questions
     def _callback(self, call_id: int) -> StepCallback:
-        def callback(context: StepContext) -> asyncio.Future[StepResult]:
+        def callback(context: StepContext) -> RemoteAnswer:
             n = next(self._numbers)
             return self._ask(n, callback_frame(call_id, n, context.json_text()), call_id=call_id)
 
@@ -322,14 +327,14 @@ class Pass:
 
         return handler
 
-    def _ask(self, n: int, frame: str, *, call_id: int | None = None) -> asyncio.Future[StepResult]:
+    def _ask(self, n: int, frame: str, *, call_id: int | None = None) -> RemoteAnswer:
         """The answer to question `n`, which `frame` puts.
 
         Raises what user code threw; a value that cannot be stored raises too.
         """
         if self.lost:
             raise HostCrashed("the runtime of the Worker ended")
-        answer: asyncio.Future[StepResult] = asyncio.get_running_loop().create_future()
+        answer = RemoteAnswer(partial(self._stood_ms, monotonic_ns()))
         self._questions[n] = _Question(answer, contextvars.copy_context(), call_id)
         self._socket.send(frame)
         return answer

@@ -59,12 +59,13 @@ class Site:
         patience_s: float,
         *,
         replay_always: bool = False,
+        inspector_port: int | None = None,
     ) -> None:
         self.folders = list(folders)
         self.state = state
         self.lines: list[ConsoleLine] = []
         self.engine = Engine(SqliteStore(":memory:"), SystemClock(), replay_always=replay_always)
-        options = RuntimeOptions(state, wanted, patience_s=patience_s)
+        options = RuntimeOptions(state, wanted, inspector_port, patience_s)
         self.runtime = JavaScriptRuntime(self._workers, self._port, options, self.lines.append)
 
     def _workers(self) -> list[JavaScriptWorker]:
@@ -178,11 +179,9 @@ async def start_site(tmp_path: Path) -> AsyncIterator[StartSite]:
     """Starts sample projects by name: `await start_site("ts-plain", wanted="auto", patience_s=30)`."""
     running: list[Site] = []
 
-    async def start(
-        *names: str, wanted: Wanted = "auto", patience_s: float = 30, replay_always: bool = False
-    ) -> Site:
+    async def start(*names: str, wanted: Wanted = "auto", patience_s: float = 30, **options: Any) -> Site:
         folders = copy_samples(names, tmp_path)
-        site = Site(folders, tmp_path / "state", wanted, patience_s, replay_always=replay_always)
+        site = Site(folders, tmp_path / "state", wanted, patience_s, **options)
         running.append(site)
         await site.start()
         return site

@@ -120,6 +120,10 @@ class Lender:
         return f"stream-{len(self.lent)}"
 
 
+async def _never_stood(since_ns: int) -> int:
+    return 0
+
+
 class World:
     """One pass, running."""
 
@@ -128,7 +132,7 @@ class World:
         self.port = Port()
         self.lender = Lender()
         self.released = asyncio.Event()
-        self.one = Pass(self.runtime, self.port, self.lender)
+        self.one = Pass(self.runtime, self.port, self.lender, _never_stood)
         self.runtime.one = self.one
         lease = Lease(self.released.set)
         self.running = asyncio.ensure_future(self.one.run("Orders", EVENT, lease))

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
+from emulator.clock import monotonic_ns
 from emulator.worker.host import HostCrashed
 from emulator.worker.watchdog import Watchdog
 
@@ -77,6 +80,72 @@ async def test_a_runtime_that_is_gone_is_not_watched_any_more() -> None:
     runtime.gone = True
 
     assert await _watch(runtime, reports=0) == []
+
+
+class Stopped(Runtime):
+    """A runtime in a debugger, until it goes on."""
+
+    def __init__(self) -> None:
+        super().__init__(answers=True, busy=False)
+        self.goes_on = asyncio.Event()
+
+    async def ping(self) -> None:
+        self.asked.set()
+        await self.goes_on.wait()
+
+
+@asynccontextmanager
+async def _watched(runtime: Runtime) -> AsyncIterator[Watchdog]:
+    watchdog = Watchdog(runtime, runtime, PATIENCE_S, pytest.fail)
+    watchdog.start()
+    yield watchdog
+    watchdog.stop()
+
+
+async def test_a_runtime_that_answers_has_not_stood_still() -> None:
+    async with _watched(Runtime(answers=True, busy=False)) as watchdog:
+        assert await watchdog.stood_ms(0) == 0
+
+
+async def test_how_long_a_runtime_has_stood_is_told_when_it_goes_on() -> None:
+    runtime = Stopped()
+    async with _watched(runtime) as watchdog:
+        began = monotonic_ns()
+        telling = asyncio.ensure_future(watchdog.stood_ms(began))
+        await asyncio.wait([telling], timeout=5 * PATIENCE_S)
+        assert not telling.done()
+
+        runtime.goes_on.set()
+
+        assert await telling >= 4 * PATIENCE_S * 1000
+
+
+async def test_a_standstill_before_the_time_asked_for_does_not_count() -> None:
+    runtime = Stopped()
+    async with _watched(runtime) as watchdog:
+        telling = asyncio.ensure_future(watchdog.stood_ms(0))
+        await asyncio.wait([telling], timeout=5 * PATIENCE_S)
+        runtime.goes_on.set()
+        assert await telling > 0
+
+        assert await watchdog.stood_ms(monotonic_ns()) == 0
+
+
+async def test_a_runtime_that_is_busy_does_not_stand() -> None:
+    runtime = Runtime(answers=False, busy=True)
+    watchdog = Watchdog(runtime, runtime, PATIENCE_S, lambda reason: None)
+    watchdog.start()
+
+    assert await watchdog.stood_ms(0) == 0
+
+
+async def test_a_watch_that_is_over_says_at_once_what_it_knows() -> None:
+    async with _watched(Stopped()) as watchdog:
+        telling = asyncio.ensure_future(watchdog.stood_ms(monotonic_ns()))
+        await asyncio.wait([telling], timeout=2 * PATIENCE_S)
+        watchdog.stop()
+
+        assert await telling < 10_000
 
 
 async def test_the_cpu_time_of_a_runtime_that_answers_is_not_looked_at() -> None:
