@@ -14,6 +14,7 @@ from emulator.dashboard.attempts import tries_by_step
 from emulator.dashboard.clipboard import Snippet
 from emulator.dashboard.entries import EntryView, EventView, LogView, entry_views, event_views, log_views
 from emulator.dashboard.errors import ErrorView, ReadSource, error_view, no_source
+from emulator.dashboard.excerpt import UNFOLDED
 from emulator.dashboard.graph import GraphView
 from emulator.dashboard.now import NowView, now_view
 from emulator.dashboard.passes import PassView, pass_views
@@ -38,6 +39,7 @@ from emulator.storage.records import (
     WorkflowRow,
 )
 
+from emulator.storage.view_records import StepStretch
 TABS: Final = (
     ("steps", "Timeline and steps"),
     ("history", "History"),
@@ -50,7 +52,9 @@ TABS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class InstanceInputs:
-    """Everything read for the page. `steps` is the stretch that is shown of `row.step_count` steps.
+    """Everything read for the page. Of `row.step_count` steps those in `steps` are shown and the `folded` told of.
+
+    `unfold` is the first of a stretch of steps that was asked for.
 
     `versions` are the ids of those that ran `passes`, by key.
     """
@@ -72,6 +76,8 @@ class InstanceInputs:
     queue_place: int | None = None
     blocked: tuple[str, ...] | None = None
     window: tuple[int, int] | None = None
+    folded: Sequence[StepStretch] = ()
+    unfold: int | None = None
     tab: str = "steps"
     family: str = ""
     selected: int | None = None
@@ -94,6 +100,15 @@ class Tab:
 
 
 @dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
+class FoldView:
+    """Steps that are folded; the addresses unfold the first of them, or the last (empty where that is the same)."""
+
+    steps: StepStretch
+    first_url: str
+    last_url: str
+
+
 class Fact:
     """A line of the header; `at` is a time, `since` and `until` a duration that may still tick."""
 
@@ -125,8 +140,7 @@ class InstanceView:
     output: ValueView
     steps: tuple[StepView, ...]
     step_count: int
-    earlier_url: str
-    later_url: str
+    folds: tuple[FoldView, ...]
     timeline: Timeline
     passes: tuple[PassView, ...]
     whole_url: str
@@ -170,8 +184,7 @@ def build_instance(given: InstanceInputs, advice: tuple[Advice, ...] = ()) -> In
         output=value_view("output", given.values.output, urls.value(name, row.id, "output")),
         steps=steps,
         step_count=row.step_count,
-        earlier_url=links.earlier(),
-        later_url=links.later(),
+        folds=tuple(map(links.fold, given.folded)),
         timeline=_timeline(given, steps),
         passes=pass_views(given.passes, given.versions),
         other_time_url=links.other_time(),
@@ -213,7 +226,7 @@ def _buttons(given: InstanceInputs) -> tuple[Button, ...]:
 def _timeline(given: InstanceInputs, steps: Sequence[StepView]) -> Timeline:
     real_time = given.real_time if given.show_real else None
     passes = pass_views(given.passes, given.versions)
-    return build_timeline(given.row, steps, given.history, given.now, given.window, real_time, passes)
+    return build_timeline(given.row, steps, given.history, given.now, given.window, real_time, passes, given.folded)
 
 
 def _facts(given: InstanceInputs) -> list[Fact]:
@@ -270,8 +283,8 @@ class InstanceLinks:
     def _url(self, **changed: str | int | None) -> str:
         given = self._given
         parts: dict[str, str | int | None] = {"tab": given.tab if given.tab != "steps" else None}
-        if given.steps and len(given.steps) < given.row.step_count:
-            parts["steps_from"] = given.steps[0].seq
+        if given.unfold is not None:
+            parts["steps_from"] = given.unfold
         if given.like:
             parts["like"] = given.like
         if given.show_real:
@@ -313,12 +326,9 @@ class InstanceLinks:
             if not (given.read_only and name == "graph")
         )
 
-    def earlier(self) -> str:
-        steps = self._given.steps
-        return self._url(steps_from=max(1, steps[0].seq - len(steps))) if steps and steps[0].seq > 1 else ""
+    def fold(self, steps: StepStretch) -> FoldView:
+        last = max(steps.first, steps.last - UNFOLDED + 1)
+        return FoldView(steps, self._unfold(steps.first), self._unfold(last) if last > steps.first else "")
 
-    def later(self) -> str:
-        steps = self._given.steps
-        return (
-            self._url(steps_from=steps[-1].seq + 1) if steps and steps[-1].seq < self._given.row.step_count else ""
-        )
+    def _unfold(self, seq: int) -> str:
+        return f"{self._url(steps_from=seq)}#step-{seq}"

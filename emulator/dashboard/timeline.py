@@ -11,13 +11,14 @@ from emulator.dashboard.passes import PassView
 from emulator.dashboard.realtime import RealTime
 from emulator.dashboard.scale import AxisLabel, Scale, Stretch, Tick, folded_scale
 from emulator.dashboard.steps import StepView
-from emulator.dashboard.text import duration
+from emulator.dashboard.text import duration, plural
 from emulator.storage.records import EventType, HistoryRow, InstanceRow, StepKind
+from emulator.storage.view_records import StepStretch
 
 _T = EventType
 
 PieceKind: TypeAlias = Literal[
-    "attempt", "delay", "sleep", "wait", "rollback", "queued", "paused", "run", "waiting", "replay"
+    "attempt", "delay", "sleep", "wait", "rollback", "queued", "paused", "run", "waiting", "replay", "folded"
 ]
 
 #: The least pixels of the axis, alone and beside an open panel; see 6-timeline.css.
@@ -39,13 +40,14 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class TimelineRow:
-    """`step` is None for the row of the instance itself."""
+    """`step` is None for the row of the instance itself, and for one that stands for `folded` steps."""
 
     step: StepView | None
     label: str
     pieces: tuple[Piece, ...]
     started_at: int
     ended_at: int | None
+    folded: StepStretch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ def timeline_scale(
     now: int,
     window: tuple[int, int] | None = None,
     times: Times = engine_time,
+    folded: Sequence[StepStretch] = (),
 ) -> Scale:
     """The axis of an instance, or of a part of it; `window` is in the times of the axis."""
     end = instance.ended_at if instance.ended_at is not None else now
@@ -98,6 +101,7 @@ def timeline_scale(
         for span in _spans(step)
         if span.kind in ("attempt", "rollback")
     ]
+    busy += [(times(one.started_at), times(one.ended_at)) for one in folded]
     return folded_scale(start, end, busy, origin=begin)
 
 
@@ -109,17 +113,24 @@ def build_timeline(
     window: tuple[int, int] | None = None,
     real_time: RealTime | None = None,
     passes: Sequence[PassView] = (),
+    folded: Sequence[StepStretch] = (),
 ) -> Timeline:
-    """In the engine's time, or in `real_time`; each of `passes` is marked on the row of the instance."""
+    """In the engine's time, or in `real_time`; each of `passes` is marked on the row of the instance.
+
+    `folded` are the steps of the instance that are not among `steps`: a row each.
+    """
     times: Times = engine_time if real_time is None else real_time
-    scale = timeline_scale(instance, steps, now, window, times)
+    scale = timeline_scale(instance, steps, now, window, times, folded)
     axis = _Axis(scale, times, now)
     own = _row(axis, None, "run()", _own_spans(instance, history), (instance.created_at, instance.ended_at))
     rows = [replace(own, pieces=(*own.pieces, *_marks(passes, axis)))]
-    for step in steps:
-        row = _row(axis, step, step.public_name, _spans(step), (step.started_at, step.ended_at))
-        if row.pieces or window is None:
-            rows.append(row)
+    of_steps = [
+        (step.seq, _row(axis, step, step.public_name, _spans(step), (step.started_at, step.ended_at)))
+        for step in steps
+    ]
+    of_folds = [(one.first, _folded_row(axis, one)) for one in folded]
+    in_order = sorted(of_steps + of_folds, key=lambda pair: pair[0])
+    rows += [row for _, row in in_order if row.pieces or window is None]
     return Timeline(
         rows=tuple(rows),
         folds=scale.folds,
@@ -151,6 +162,12 @@ def _row(
     started_at = axis.times(start) + ahead
     ended_at = axis.times(end) + ahead if end is not None else None
     return TimelineRow(step, label, _pieces(spans, axis), started_at, ended_at)
+
+
+def _folded_row(axis: _Axis, steps: StepStretch) -> TimelineRow:
+    label = plural(steps.count, "step")
+    span = _Span("folded", "bad" if steps.failed else "calm", steps.started_at, steps.ended_at, label)
+    return replace(_row(axis, None, label, [span], (steps.started_at, steps.ended_at)), folded=steps)
 
 
 def _pieces(spans: Iterable[_Span], axis: _Axis) -> tuple[Piece, ...]:

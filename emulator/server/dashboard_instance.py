@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from emulator.server.dashboard_answers import HEADERS, NotFound, download, page,
 from emulator.server.dashboard_reads import Found, Reads
 from emulator.storage.records import (
     FINITE,
+from emulator.server.dashboard_steps import shown_steps
     InstanceRow,
     InstanceValues,
     PassRow,
@@ -37,8 +38,6 @@ from emulator.storage.records import (
 )
 from emulator.storage.view_records import StepBrief
 
-#: So many steps are on one page; a longer run is read in stretches, the newest first.
-STEPS_SHOWN: Final = 200
 _HISTORY_SHOWN: Final = 500
 _LOGS_SHOWN: Final = 1_000
 _PASSES_SHOWN: Final = 200
@@ -76,17 +75,18 @@ class InstancePages:
     def inputs(self, request: Request, found: Found) -> InstanceInputs:
         reader, row, query = self._reads.reader, found.row, request.query_params
         tab = query.get("tab", "steps")
-        first = _number(query.get("steps_from")) or max(1, row.step_count - STEPS_SHOWN + 1)
-        steps = reader.step_window(row.key, first, STEPS_SHOWN)
-        last = steps[-1].seq if steps else first
+        unfold, selected = _number(query.get("steps_from")), _number(query.get("step"))
+        shown = shown_steps(reader, row, unfold, selected)
         passes = reader.passes(row.key, _PASSES_SHOWN)
         given = InstanceInputs(
             workflow=found.workflow,
             row=row,
             values=reader.values(row.key) or _NO_VALUES,
-            steps=steps,
-            output_sizes=reader.output_sizes(row.key, first, last),
-            history=reader.history_window(row.key, first, last),
+            steps=shown.steps,
+            output_sizes=shown.output_sizes,
+            history=shown.history,
+            folded=shown.folded,
+            unfold=unfold,
             now=self._reads.now(),
             allowed={str(command): reason for command, reason in allowed(row.status).items()},
             version=reader.version(row.version),
@@ -94,10 +94,10 @@ class InstancePages:
             versions=self._versions(passes),
             tab=tab if tab in {name for name, _ in TABS} else "steps",
             family=query.get("type", ""),
-            selected=_number(query.get("step")),
+            selected=selected,
             window=_window(query.get("from"), query.get("to")),
             queue_place=reader.queued_before(row.key) if row.status is Status.QUEUED else None,
-            payloads=self._payloads(row, steps),
+            payloads=self._payloads(row, shown.steps),
             read=self._reads.sources.of(found.workflow.script_name),
             blocked=self._reads.live.watch.blocked,
             real_time=RealTime(self._reads.parts.engine.clock_moves.all, self._reads.skew_ms()),
@@ -117,11 +117,11 @@ class InstancePages:
         events = reader.events(key)
         if given.tab == "logs":
             return replace(given, events=events, logs=reader.logs(key, 0, _LOGS_SHOWN))
-        if given.tab == "history" and given.row.step_count > STEPS_SHOWN:
+        if given.tab == "history" and given.folded:
             return replace(given, events=events, history=reader.last_history(key, None, _HISTORY_SHOWN))
         return replace(given, events=events)
 
-    def _payloads(self, row: InstanceRow, steps: list[StepRow]) -> dict[str, str]:
+    def _payloads(self, row: InstanceRow, steps: Sequence[StepRow]) -> dict[str, str]:
         """The last payload of each type that something waits for."""
         if row.ended_at is not None:
             return {}
@@ -154,7 +154,7 @@ class InstancePages:
         urls = dict.fromkeys((step.seq for step in given.steps), "")
         steps = step_views(given.steps, tries_by_step(given.history), {}, urls)
         times = given.real_time if given.show_real else engine_time
-        return timeline_scale(given.row, steps, given.now, _window(low, high), times)
+        return timeline_scale(given.row, steps, given.now, _window(low, high), times, given.folded)
 
     # -- parts
     def panel(self, given: InstanceInputs, seq: int) -> StepPanel | None:

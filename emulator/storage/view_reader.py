@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from emulator.storage.codes import CAUSE_OF_CODE, KIND_OF_CODE, STATE_OF_CODE, STATUS_OF_CODE
+from emulator.storage.codes import CAUSE_OF_CODE, KIND_OF_CODE, STATE_CODES, STATE_OF_CODE, STATUS_OF_CODE
 from emulator.storage.filters import where
 from emulator.storage.listing import page_statement
 from emulator.storage.records import (
@@ -19,12 +19,14 @@ from emulator.storage.records import (
     Status,
     StepKind,
     StepRow,
+    StepState,
 )
-from emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepTally
+from emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepStretch, StepTally
 
 Row: TypeAlias = tuple[Any, ...]
 
 _LAST_ID = 2**62
+_NOTABLE = [code for state, code in STATE_CODES.items() if state is not StepState.COMPLETED]
 
 
 class ViewReads:
@@ -112,6 +114,24 @@ class ViewReads:
     def step_before(self, key: int, seq: int, name: str) -> int | None:
         found: int | None = self._all("step_before", (key, seq, name))[0][0]
         return found
+
+    def steps_of(self, key: int, seqs: Iterable[int]) -> list[StepRow]:
+        return [self._step(row) for row in self._all("steps_of", (key, json.dumps(list(seqs))))]
+
+    def notable_steps(self, key: int, limit: int) -> list[int]:
+        return [seq for (seq,) in self._all("notable_steps", (key, json.dumps(_NOTABLE), limit))]
+
+    def step_stretches(self, key: int, stretches: Iterable[tuple[int, int]]) -> list[StepStretch]:
+        params = (STATE_CODES[StepState.FAILED], json.dumps(list(stretches)), key)
+        return [StepStretch(*row) for row in self._all("step_stretches", params)]
+
+    def sizes_of(self, key: int, seqs: Iterable[int]) -> dict[int, int]:
+        rows = self._all("sizes_of", (key, json.dumps(list(seqs))))
+        return {seq: size for seq, size in rows if size is not None}
+
+    def history_of(self, key: int, seqs: Iterable[int]) -> list[HistoryRow]:
+        rows = self._all("history_of", (key, json.dumps(list(seqs))))
+        return [entry for row in rows for entry in self._entries(row)]
 
     def output_sizes(self, key: int, from_seq: int, to_seq: int) -> dict[int, int]:
         rows = self._all("output_sizes", (key, from_seq, to_seq))

@@ -15,7 +15,7 @@ from emulator.storage.records import (
     StepKind,
     StepRow,
 )
-from emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepTally
+from emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepStretch, StepTally
 
 
 class ViewReader(Protocol):
@@ -65,6 +65,26 @@ class ViewReader(Protocol):
 
     def step_before(self, key: int, seq: int, name: str) -> int | None:
         """The seq of the last `step.do` of this name that began before the step `seq`."""
+        ...
+
+    def steps_of(self, key: int, seqs: Iterable[int]) -> list[StepRow]:
+        """These steps, without outputs."""
+        ...
+
+    def notable_steps(self, key: int, limit: int) -> list[int]:
+        """The seqs of the newest steps that are open or have failed."""
+        ...
+
+    def step_stretches(self, key: int, stretches: Iterable[tuple[int, int]]) -> list[StepStretch]:
+        """What there is to say of the steps from the first to the last seq of each."""
+        ...
+
+    def sizes_of(self, key: int, seqs: Iterable[int]) -> dict[int, int]:
+        """`output_sizes` of these steps."""
+        ...
+
+    def history_of(self, key: int, seqs: Iterable[int]) -> list[HistoryRow]:
+        """Entries of these steps and of the instance itself."""
         ...
 
     def output_sizes(self, key: int, from_seq: int, to_seq: int) -> dict[int, int]:

@@ -25,6 +25,29 @@ SELECT step_config.site FROM step JOIN step_config ON step_config.key = step.con
 -- The last step.do of a name that began before another.
 SELECT max(seq) FROM step WHERE instance = ? AND seq < ? AND kind = 0 AND name = ?;
 
+-- name: steps_of
+-- The steps of an instance in a JSON list of seqs, without outputs.
+SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback, step_config.text,
+       error, NULL, stream, sealed IS NOT NULL
+FROM step JOIN step_config ON step_config.key = step.config
+WHERE instance = ? AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq;
+
+-- name: notable_steps
+-- The newest steps that are open or have failed, by a JSON list of the codes of their states.
+SELECT seq FROM step WHERE instance = ? AND state IN (SELECT value FROM json_each(?)) ORDER BY seq DESC LIMIT ?;
+
+-- name: step_stretches
+-- When the stretches of steps in a JSON list of [first, last] began and ended, and how many of them have failed.
+SELECT first, last, min(started_at), max(coalesce(ended_at, started_at)), sum(state = ?1)
+FROM (SELECT value ->> 0 AS first, value ->> 1 AS last FROM json_each(?2))
+JOIN step ON step.instance = ?3 AND step.seq BETWEEN first AND last GROUP BY first, last;
+
+-- name: sizes_of
+-- Like output_sizes, of the steps in a JSON list of seqs.
+SELECT seq, coalesce(octet_length(output), octet_length(sealed),
+                     (SELECT sum(length(data)) FROM chunk WHERE chunk.instance = step.instance AND chunk.step = step.seq))
+FROM step WHERE instance = ? AND seq IN (SELECT value FROM json_each(?));
+
 -- name: output_sizes
 SELECT seq, coalesce(octet_length(output), octet_length(sealed),
                      (SELECT sum(length(data)) FROM chunk WHERE chunk.instance = step.instance AND chunk.step = step.seq))
@@ -47,6 +70,11 @@ WHERE key IN (SELECT value FROM json_each(?)) AND output IS NOT NULL;
 -- Entries of a stretch of steps, and those of the instance itself.
 SELECT event_id, types, at, step, attempt, detail FROM history
 WHERE instance = ? AND (step IS NULL OR step BETWEEN ? AND ?) ORDER BY event_id;
+
+-- name: history_of
+-- Entries of the steps in a JSON list of seqs, and those of the instance itself.
+SELECT event_id, types, at, step, attempt, detail FROM history
+WHERE instance = ? AND (step IS NULL OR step IN (SELECT value FROM json_each(?))) ORDER BY event_id;
 
 -- name: last_history
 SELECT event_id, types, at, step, attempt, detail FROM history

@@ -20,7 +20,7 @@ from emulator.storage.records import (
     VersionRow,
 )
 from emulator.storage.sqlite import SqliteStore
-from emulator.storage.view_records import Cursor, ListPage, Order
+from emulator.storage.view_records import Cursor, ListPage, Order, StepStretch
 from tests.unit.dashboard.conftest import DO_CONFIG
 
 
@@ -201,3 +201,41 @@ def called(seq: int) -> StepRow:
         None,
         None,
     )
+
+
+def _steps(store: SqliteStore, *states: StepState) -> None:
+    """Steps of the instance 1 from the second on, 10 ms apart, with 3 bytes of output where complete."""
+    for seq, state in enumerate(states, 2):
+        row = StepRow(
+            seq, StepKind.DO, "s", seq, None, StepState.IN_FLIGHT, 1, seq * 10, None, None, False, False, DO_CONFIG,
+            None, None,
+        )  # fmt: skip
+        store.insert_step(1, row)
+        store.append(1, 100 + seq, seq * 10, (EventType.STEP_STARTED,), step=seq)
+        row.ended_at, row.output = seq * 10 + 9, "123"
+        if state is StepState.COMPLETED:
+            store.complete_step(1, row)
+        elif state is StepState.FAILED:
+            store.fail_step(1, seq, seq * 10 + 9, "{}")
+
+
+def test_chosen_steps_are_read_with_their_sizes_and_their_history(store: SqliteStore) -> None:
+    _steps(store, StepState.COMPLETED, StepState.COMPLETED, StepState.COMPLETED)
+
+    assert [row.seq for row in store.steps_of(1, [4, 2])] == [2, 4]
+    assert store.sizes_of(1, [2, 3]) == {2: 3, 3: 3}
+    assert [entry.step for entry in store.history_of(1, [3]) if entry.step is not None] == [3]
+    assert [entry.event_id for entry in store.history_of(1, [])] == [1, 2]
+
+
+def test_steps_that_are_open_or_have_failed_are_notable_the_newest_first(store: SqliteStore) -> None:
+    _steps(store, StepState.FAILED, StepState.COMPLETED, StepState.IN_FLIGHT)
+
+    assert store.notable_steps(1, 10)[:2] == [4, 2]
+    assert store.notable_steps(1, 1) == [4]
+
+
+def test_a_stretch_of_steps_tells_when_it_was_and_how_many_have_failed(store: SqliteStore) -> None:
+    _steps(store, StepState.COMPLETED, StepState.FAILED, StepState.COMPLETED)
+
+    assert store.step_stretches(1, [(2, 3), (4, 4)]) == [StepStretch(2, 3, 20, 39, 1), StepStretch(4, 4, 40, 49, 0)]

@@ -1,0 +1,70 @@
+"""A run of hundreds of steps: its beginning and where it is now at one glance, the rest on request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.dashboard.running import Running
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def long_run(shop: Running) -> None:
+    shop.create("long", "long-500", {"steps": 500})
+    shop.idle()
+
+
+def names(page: Page) -> list[str]:
+    return page.locator("#step-rows [data-row] a").all_inner_texts()
+
+
+def test_the_first_and_the_newest_steps_are_shown_and_the_middle_is_folded(
+    shop: Running, open_page: Open, screenshots: Path
+) -> None:
+    page = open_page(shop.instance_url("long", "long-500"))
+    page.screenshot(path=screenshots / "instance-500-steps-light.png")
+
+    shown = names(page)
+    assert (shown[0], shown[-1]) == ("read page-1", "read page-500")
+    assert len(shown) == 120
+    expect(page.locator("tr.folded")).to_contain_text("380 steps 41 to 420")
+
+
+def test_folded_steps_unfold_where_they_are(shop: Running, open_page: Open) -> None:
+    page = open_page(shop.instance_url("long", "long-500"))
+    expect(page.locator("#live")).to_contain_text("Live")
+    page.get_by_role("link", name="the last 100").click()
+
+    expect(page.locator("tr.folded")).to_contain_text("280 steps 41 to 320")
+    assert names(page)[40] == "read page-321"
+
+
+def test_they_unfold_without_scripts(shop: Running, open_page: Open) -> None:
+    page = open_page(shop.instance_url("long", "long-500"), scripts=False)
+    page.get_by_role("link", name="Unfold the first 100").click()
+
+    assert names(page)[40] == "read page-41"
+
+
+def test_a_step_that_is_linked_to_is_shown_where_it_would_be_folded(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.instance_url('long', 'long-500')}?step=250")
+
+    expect(page.locator("#panel h2").first).to_have_text("read page-250")
+    expect(page.locator("tr.chosen a")).to_have_text("read page-250")
+    expect(page.locator("tr.folded")).to_have_count(2)
+
+
+def test_no_label_of_the_timeline_leaves_its_column(shop: Running, open_page: Open) -> None:
+    for width, query in ((1280, ""), (1280, "?step=250"), (1000, ""), (360, "")):
+        page = open_page(shop.instance_url("long", "long-500") + query, width=width)
+        outside = page.evaluate(
+            """() => { const axis = document.querySelector('.axis').getBoundingClientRect();
+            return [...document.querySelectorAll('.ticks text')].map((one) => one.getBoundingClientRect())
+                .filter((box) => box.width && (box.right > axis.right || box.left < axis.left)).length; }"""
+        )
+        assert outside == 0, (width, query)
