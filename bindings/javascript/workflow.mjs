@@ -89,6 +89,7 @@ export class WorkflowInstance {
   }
 
   async subscribe(options) {
+    if (options === null) throw new Error("Invalid Workflow subscription options");
     const head = { workflow: this.#workflow, method: "subscribe", id: this.id };
     return new Subscription(this.#channel, await this.#channel.subscribe(head, encodeArguments(options)));
   }

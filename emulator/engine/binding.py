@@ -127,8 +127,9 @@ class Binding:
         """`options`: {"from": {"name", "count"?, "type"?}}."""
         given: Mapping[str, Any] = options if isinstance(options, Mapping) else {}
         origin = given.get("from")
-        if not isinstance(origin, Mapping):  # false means from the top; anything else names no step
-            origin = {} if origin else None
+        if not isinstance(origin, Mapping):
+            # What JavaScript takes for false means from the top; anything else, an empty list too, names no step.
+            origin = {} if origin or isinstance(origin, list) else None
         await self._commands.restart(self._key(instance_id), origin)
 
     async def delete(self, instance_id: str) -> None:

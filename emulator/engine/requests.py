@@ -111,6 +111,10 @@ class Requests:
             )
         requests = []
         for entry in options:
+            if entry is None:
+                raise EngineError(
+                    "Cannot destructure property 'retention' of 'object null' as it is null.", name="TypeError"
+                )
             given = entry if isinstance(entry, Mapping) else {}
             requests.append(CreateRequest(self._id(_without_null_id(given)), self.params(given.get("params"))))
         self._check_batch_size(requests)

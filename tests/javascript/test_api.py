@@ -205,6 +205,12 @@ async def test_a_run_subscribes_to_its_own_events(plain: Site) -> None:
     assert (event["type"], event["stepName"], event["output"]) == ("step_completed", "first-1", 1)
 
 
+async def test_null_is_no_options_of_a_subscription(plain: Site) -> None:
+    found = await plain.probe("sub2", "subscribesToNull")
+
+    assert found["output"] == "Error: Invalid Workflow subscription options"
+
+
 async def test_nothing_of_a_run_goes_on_after_it_terminated_itself(plain: Site) -> None:
     found = await plain.probe("t1", "ends")
 
@@ -240,11 +246,39 @@ async def test_an_answer_without_a_body_and_one_to_head_come_through(plain: Site
     assert (head.status_code, head.content) == (200, b"")
 
 
-async def test_an_error_of_the_fetch_handler_is_a_500(plain: Site) -> None:
+async def test_an_error_of_the_fetch_handler_is_answered_with_the_users_own_lines(plain: Site) -> None:
     async with plain.client() as client:
         answer = await client.get("/throws")
 
     assert answer.status_code == 500
+    assert answer.headers["content-type"].startswith("text/plain")
+    first, second = answer.text.splitlines()[:2]
+    assert first == "TypeError: the <handler> failed"
+    assert "src/index.ts:" in second
+    assert "worker.js" not in answer.text
+
+
+async def test_a_browser_is_shown_the_error_as_a_page_with_nothing_live_in_it(plain: Site) -> None:
+    async with plain.client() as client:
+        answer = await client.get("/throws", headers={"Accept": "text/html,*/*"})
+
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "<h1>TypeError: the &lt;handler&gt; failed</h1>" in answer.text
+    assert "src/index.ts:" in answer.text
+
+
+async def test_the_answer_to_an_error_tells_nothing_of_ours(plain: Site) -> None:
+    async with plain.client() as client:
+        head = await client.head("/throws")
+        get = await client.get("/throws")
+
+    assert (head.status_code, head.content) == (500, b"")
+    assert not [name for name in {*head.headers, *get.headers} if name.startswith("stepwell")]
+
+
+async def test_a_value_that_is_no_error_is_told_when_fetch_throws_it(plain: Site) -> None:
+    async with plain.client() as client:
+        assert (await client.get("/throws?text=just+so")).text == "Error: just so\n"
 
 
 async def test_the_binding_refuses_with_cloudflares_error(plain: Site) -> None:

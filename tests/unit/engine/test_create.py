@@ -245,6 +245,7 @@ async def test_the_list_form_leaves_out_what_exists_and_what_repeats(ready) -> N
             )
             for bad in (0, -1, 1.5, "0 seconds", True)
         ),
+        ([{}, None], ["TypeError", "Cannot destructure property 'retention' of 'object null' as it is null."]),
         ({"count": None, "instances": [{}]}, ["WorkflowError", "(body) count must be a positive integer"]),
         ({"count": 0}, ["WorkflowError", "(body) count must be a positive integer"]),
         ({"count": "2"}, ["WorkflowError", "(body) count must be a positive integer"]),

@@ -375,6 +375,8 @@ async def test_an_event_taken_by_a_kept_wait_stays_taken(world) -> None:
         {"name": None},
         {},
         "a",
+        5,
+        [],
     ],
 )
 async def test_an_unknown_step_is_refused_and_nothing_changes(world, caught, origin) -> None:
