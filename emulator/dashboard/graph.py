@@ -5,11 +5,13 @@ No parser is needed, so it is the same for Python and JavaScript; what no run ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeAlias
 
+from emulator.dashboard.graph_names import Name, fewer_names, name_of
 from emulator.dashboard.statuses import STEP_LOOKS
 from emulator.dashboard.text import cut
 from emulator.storage.records import StepKind
@@ -20,12 +22,20 @@ GAP: Final = (20, 40)
 #: A row of more is cut in two, and its lines run behind boxes.
 _WIDEST: Final = 8
 
-Name = tuple[StepKind, str]
+#: So many names are drawn unless all are asked for.
+NAMES_DRAWN: Final = 120
+
+
+#: What came right before each step, by its seq.
+Before: TypeAlias = dict[int, list[StepBrief]]
 
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """`runs` is in how many runs the step was seen; `tone` "" when this run has not taken it."""
+    """`runs` is in how many runs the step was seen; `tone` "" when this run has not taken it.
+
+    `names` is more than 1 for a node of steps whose names differ in their numbers alone.
+    """
 
     name: str
     short: str
@@ -35,6 +45,7 @@ class GraphNode:
     tone: str
     word: str
     times: int
+    names: int
     runs: int
     url: str
 
@@ -48,53 +59,58 @@ class GraphEdge:
 
 @dataclass(frozen=True, slots=True)
 class GraphView:
+    """`left_out`: so many names are not drawn; `part_of`: only so many of the steps of this run were looked at."""
+
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
     width: int
     height: int
     runs: int
-    most_steps: int | None
+    left_out: int = 0
+    part_of: int | None = None
     box: tuple[int, int] = BOX
 
 
 def build_graph(
-    runs: Sequence[StepBrief], instance: int, urls: dict[int, str], most_steps: int | None = None
+    runs: Sequence[StepBrief], instance: int, url: Callable[[int], str], most_names: int = NAMES_DRAWN
 ) -> GraphView | None:
-    """`runs` are steps of several instances by instance and seq; `instance` is the one on top.
-
-    `most_steps`: of each run only so many are given.
-    """
+    """`runs` are steps of several instances by instance and seq; `instance` is the one on top."""
+    fewer = fewer_names(runs, instance, most_names)
+    runs = fewer.runs
     by_run = {key: list(steps) for key, steps in groupby(runs, key=lambda step: step.instance)}
     if not by_run:
         return None
-    order = _layers(by_run.values())
+    before = {key: predecessors(steps) for key, steps in by_run.items()}
+    order = _layers(by_run, before)
     places = _places(order)
     mine = by_run.get(instance, [])
     taken: dict[Name, list[StepBrief]] = {}
     for step in mine:
-        taken.setdefault(_name(step), []).append(step)
+        taken.setdefault(name_of(step), []).append(step)
     seen: dict[Name, int] = {}
     for steps in by_run.values():
-        for name in {_name(step) for step in steps}:
+        for name in {name_of(step) for step in steps}:
             seen[name] = seen.get(name, 0) + 1
-    nodes = [_node(name, place, taken.get(name, []), seen[name], urls) for name, place in places.items()]
-    edges = _edges(by_run, mine, places, len(by_run))
+    nodes = [
+        _node(name, place, taken.get(name, []), (fewer.alike.get(name, 1), seen[name]), url)
+        for name, place in places.items()
+    ]
+    edges = _edges(_pairs_by_run(by_run, before), instance, places)
     width = max(x for x, _ in places.values()) + BOX[0] + 2
     height = max(y for _, y in places.values()) + BOX[1] + 2
-    return GraphView(tuple(nodes), tuple(edges), width, height, len(by_run), most_steps)
+    return GraphView(tuple(nodes), tuple(edges), width, height, len(by_run), fewer.left_out)
 
 
-def _layers(runs: Iterable[Sequence[StepBrief]]) -> list[list[Name]]:
+def _layers(by_run: dict[int, list[StepBrief]], before: dict[int, Before]) -> list[list[Name]]:
     """Names by depth: the longest chain of steps that came one after another, over all runs."""
     depth: dict[Name, int] = {}
-    for steps in runs:
+    for key, steps in by_run.items():
         level: dict[int, int] = {}
         first: dict[Name, int] = {}
         for step in steps:
-            level[step.seq] = (
-                max((level[one.seq] for one in _before(step, steps) if one.seq in level), default=-1) + 1
-            )
-            first.setdefault(_name(step), level[step.seq])
+            earlier = (level[one.seq] for one in before[key][step.seq] if one.seq in level)
+            level[step.seq] = max(earlier, default=-1) + 1
+            first.setdefault(name_of(step), level[step.seq])
         for name, at in first.items():
             depth[name] = max(depth.get(name, 0), at)
     layers: list[list[Name]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
@@ -103,27 +119,28 @@ def _layers(runs: Iterable[Sequence[StepBrief]]) -> list[list[Name]]:
     return [layer for layer in layers if layer]
 
 
-def _name(step: StepBrief) -> Name:
-    return step.kind, step.name
+def predecessors(steps: Sequence[StepBrief]) -> Before:
+    """What came right before each step: those that had ended when it began, but for what came before these.
 
-
-def _before(step: StepBrief, steps: Sequence[StepBrief]) -> list[StepBrief]:
-    """What came right before a step: those that had ended when it began, but for what came before these.
-
-    The first of the steps inside of another comes after that one.
+    The first of the steps inside of another comes after that one. Steps are in the order of their starts; what can
+    come right before no later one is forgotten, so the time goes by the steps side by side and not by all of them.
     """
-    ended = [
-        one
-        for one in steps
-        if one.parent == step.parent
-        and one.seq < step.seq
-        and one.ended_at is not None
-        and one.ended_at <= step.started_at
-    ]
-    if not ended:
-        return [one for one in steps if one.seq == step.parent]
-    last = max(ended, key=lambda one: one.seq)  # which also began last
-    return [one for one in ended if one is last or (one.ended_at or 0) > last.started_at]
+    found: Before = {}
+    by_seq = {step.seq: step for step in steps}
+    candidates: dict[int | None, list[StepBrief]] = {}
+    for step in steps:
+        beside = candidates.setdefault(step.parent, [])
+        ended = [one for one in beside if one.ended_at is not None and one.ended_at <= step.started_at]
+        if ended:
+            last = ended[-1]  # which also began last
+            beside[:] = [
+                one for one in beside if one is last or one.ended_at is None or one.ended_at > last.started_at
+            ]
+            found[step.seq] = [one for one in ended if one is last or (one.ended_at or 0) > last.started_at]
+        else:
+            found[step.seq] = [by_seq[step.parent]] if step.parent in by_seq else []
+        beside.append(step)
+    return found
 
 
 def _places(layers: Sequence[Sequence[Name]]) -> dict[Name, tuple[int, int]]:
@@ -138,9 +155,14 @@ def _places(layers: Sequence[Sequence[Name]]) -> dict[Name, tuple[int, int]]:
 
 
 def _node(
-    name: Name, place: tuple[int, int], steps: Sequence[StepBrief], runs: int, urls: dict[int, str]
+    name: Name,
+    place: tuple[int, int],
+    steps: Sequence[StepBrief],
+    seen: tuple[int, int],
+    url: Callable[[int], str],
 ) -> GraphNode:
-    kind, text = name
+    """`seen`: how many names the node stands for, and in how many runs they were."""
+    (kind, text), (names, runs) = name, seen
     worst = max(steps, key=lambda step: _GRAVITY[STEP_LOOKS[step.state].tone], default=None)
     look = STEP_LOOKS[worst.state] if worst is not None else None
     return GraphNode(
@@ -152,8 +174,9 @@ def _node(
         tone=look.tone if look is not None else "",
         word=look.word if look is not None else "Not taken",
         times=len(steps),
+        names=names,
         runs=runs,
-        url=urls.get(worst.seq, "") if worst is not None else "",
+        url=url(worst.seq) if worst is not None else "",
     )
 
 
@@ -161,13 +184,10 @@ _GRAVITY: Final = {"good": 0, "wait": 1, "hold": 2, "run": 3, "bad": 4}
 
 
 def _edges(
-    by_run: dict[int, list[StepBrief]], mine: Sequence[StepBrief], places: dict[Name, tuple[int, int]], runs: int
+    by_run: dict[int, set[tuple[Name, Name]]], mine: int, places: dict[Name, tuple[int, int]]
 ) -> list[GraphEdge]:
-    counts: dict[tuple[Name, Name], int] = {}
-    for steps in by_run.values():
-        for pair in set(_pairs(steps)):
-            counts[pair] = counts.get(pair, 0) + 1
-    taken = set(_pairs(mine))
+    counts = Counter(pair for pairs in by_run.values() for pair in pairs)
+    taken, runs = by_run.get(mine, set()), len(by_run)
     lines: list[tuple[str, int, bool]] = []
     for sources, targets in _bundles(counts):
         pairs = [(a, b) for a in sources for b in targets]
@@ -203,9 +223,14 @@ def _bundles(pairs: Iterable[tuple[Name, Name]]) -> list[tuple[list[Name], list[
     return bundles
 
 
-def _pairs(steps: Sequence[StepBrief]) -> list[tuple[Name, Name]]:
+def _pairs_by_run(
+    by_run: dict[int, list[StepBrief]], before: dict[int, Before]
+) -> dict[int, set[tuple[Name, Name]]]:
     """(step, next step)."""
-    return [(_name(one), _name(step)) for step in steps for one in _before(step, steps)]
+    return {
+        key: {(name_of(one), name_of(step)) for step in steps for one in before[key][step.seq]}
+        for key, steps in by_run.items()
+    }
 
 
 def _between(sources: Sequence[tuple[int, int]], targets: Sequence[tuple[int, int]]) -> tuple[int, int]:

@@ -26,6 +26,7 @@ from emulator.engine.lifecycle import allowed
 from emulator.server.dashboard_answers import HEADERS, NotFound, download, page, plain
 from emulator.server.dashboard_reads import Found, Reads
 from emulator.storage.records import (
+from emulator.server.dashboard_graph import run_graph
     FINITE,
 from emulator.server.dashboard_steps import shown_steps
     InstanceRow,
@@ -36,13 +37,10 @@ from emulator.server.dashboard_steps import shown_steps
     StepRow,
     StepState,
 )
-from emulator.storage.view_records import StepBrief
 
 _HISTORY_SHOWN: Final = 500
 _LOGS_SHOWN: Final = 1_000
 _PASSES_SHOWN: Final = 200
-_RUNS_IN_GRAPH: Final = 60
-_STEPS_IN_GRAPH: Final = 120
 _NO_VALUES: Final = InstanceValues(None, None, None, None, None)
 
 
@@ -63,7 +61,7 @@ class InstancePages:
             build_instance(given, self._advice(given)),
             snippets=self._snippets(found),
             panel=self.panel(given, given.selected) if given.selected is not None else None,
-            graph=self._graph(given) if given.tab == "graph" else None,
+            graph=self._graph(request, given) if given.tab == "graph" else None,
             replay=self._reads.replays.get(found.row.key),
         )
         frame = self._reads.frame(
@@ -200,14 +198,8 @@ class InstancePages:
             )
         }
 
-    def _graph(self, given: InstanceInputs) -> Any:
-        runs = self._reads.reader.recent_runs(given.workflow.key, _RUNS_IN_GRAPH)
-        if all(step.instance != given.row.key for step in runs):
-            runs = [*(_brief(given.row.key, step) for step in given.steps), *runs]
-        links = InstanceLinks(given)
-        urls = {step.seq: links.step(step.seq) for step in given.steps}
-        shown = [step for step in runs if step.seq <= _STEPS_IN_GRAPH]
-        return build_graph(shown, given.row.key, urls, _STEPS_IN_GRAPH if len(shown) < len(runs) else None)
+    def _graph(self, request: Request, given: InstanceInputs) -> GraphView | None:
+        return run_graph(self._reads.reader, given, every_name=request.query_params.get("names") == "all")
 
     def _advice(self, given: InstanceInputs) -> Any:
         sizes = self._reads.reader.sizes(given.row.key)
@@ -275,24 +267,6 @@ class InstancePages:
             chunks.append(chunk)
             n += 1
         return b"".join(chunks)
-
-
-def _brief(key: int, step: StepRow) -> StepBrief:
-    return StepBrief(
-        key,
-        step.seq,
-        step.kind,
-        step.name,
-        step.count,
-        step.parent,
-        step.state,
-        step.attempts,
-        step.started_at,
-        step.ended_at,
-        step.due_at,
-        step.config,
-        step.error,
-    )
 
 
 def _not_steps(tab: str) -> str | None:

@@ -87,6 +87,9 @@ class ViewReads:
     def steps_at(self, places: Iterable[tuple[int, int]]) -> list[StepBrief]:
         return [_step_brief(row) for row in self._all("steps_at", (json.dumps(list(places)),))]
 
+    def run_steps(self, key: int, limit: int) -> list[StepBrief]:
+        return [_step_brief(row) for row in self._all("run_steps", (key, limit))]
+
     def recent_runs(self, workflow: int, limit: int) -> list[StepBrief]:
         return [_step_brief(row) for row in self._all("recent_runs", (workflow, limit))]
 

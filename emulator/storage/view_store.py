@@ -109,6 +109,10 @@ class ViewReader(Protocol):
         """(kind, name, event type or "") seen in the newest runs, for completion."""
         ...
 
+    def run_steps(self, key: int, limit: int) -> list[StepBrief]:
+        """The first steps of an instance."""
+        ...
+
     def recent_runs(self, workflow: int, limit: int) -> list[StepBrief]:
         """Steps of the newest instances of a Workflow, by instance and seq."""
         ...

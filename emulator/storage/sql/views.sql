@@ -90,6 +90,10 @@ FROM (SELECT key FROM instance WHERE ?1 IS NULL OR workflow = ?1 ORDER BY key DE
 JOIN step ON step.instance = newest.key JOIN step_config ON step_config.key = step.config
 LIMIT 500;
 
+-- name: run_steps
+SELECT step.instance, seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, step_config.text, error
+FROM step JOIN step_config ON step_config.key = step.config WHERE step.instance = ? ORDER BY seq LIMIT ?;
+
 -- name: recent_runs
 -- What the newest instances of a Workflow did, 5,000 steps at most.
 SELECT step.instance, seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, step_config.text, error

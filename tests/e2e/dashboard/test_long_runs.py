@@ -68,3 +68,10 @@ def test_no_label_of_the_timeline_leaves_its_column(shop: Running, open_page: Op
                 .filter((box) => box.width && (box.right > axis.right || box.left < axis.left)).length; }"""
         )
         assert outside == 0, (width, query)
+
+
+def test_the_graph_has_all_steps_of_a_long_run_folded_by_name(shop: Running, open_page: Open) -> None:
+    page = open_page(shop.instance_url("long", "long-500") + "?tab=graph")
+
+    expect(page.locator(".graph .node")).to_contain_text("×500")
+    expect(page.locator(".tab-body")).not_to_contain_text("left out")

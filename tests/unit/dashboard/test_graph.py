@@ -14,14 +14,14 @@ def brief(seq: int, name: str, start: int, end: int | None, parent: int | None =
 
 def rows(*steps: StepBrief) -> dict[str, int]:
     """The row of each step, from above."""
-    graph = build_graph(list(steps), 1, {})
+    graph = build_graph(list(steps), 1, str)
     assert graph is not None
     heights = sorted({node.y for node in graph.nodes})
     return {node.name: heights.index(node.y) for node in graph.nodes}
 
 
 def edges(*steps: StepBrief) -> int:
-    graph = build_graph(list(steps), 1, {})
+    graph = build_graph(list(steps), 1, str)
     assert graph is not None
     return len(graph.edges)
 
@@ -54,3 +54,39 @@ def test_many_steps_before_many_meet_in_one_point() -> None:
     second = [brief(n, f"b{n}", 6, 9) for n in (4, 5, 6)]
 
     assert edges(*first, *second) == 6
+
+
+def test_of_many_names_those_that_differ_in_their_numbers_become_one() -> None:
+    steps = [brief(n, f"page {n}", 2 * n, 2 * n + 1) for n in range(1, 301)]
+    graph = build_graph([*steps, brief(301, "end", 700, 701)], 1, str)
+
+    assert graph is not None
+    assert [(node.name, node.times, node.names) for node in graph.nodes] == [("page #", 300, 300), ("end", 1, 1)]
+    assert graph.left_out == 0
+
+
+def test_some_names_with_numbers_stay_what_they_are() -> None:
+    assert rows(*(brief(n, f"page {n}", 2 * n, 2 * n + 1) for n in range(1, 4))) == {
+        "page 1": 0,
+        "page 2": 1,
+        "page 3": 2,
+    }
+
+
+def test_more_names_than_fit_are_left_out_with_their_number_and_come_when_asked_for() -> None:
+    steps = [brief(n, "abcdefghij"[n // 20] * (n % 20 + 1), 2 * n, 2 * n + 1) for n in range(200)]
+    graph, whole = build_graph(steps, 1, str), build_graph(steps, 1, str, 500)
+
+    assert graph is not None
+    assert whole is not None
+    assert (len(graph.nodes), graph.left_out) == (120, 80)
+    assert (len(whole.nodes), whole.left_out) == (200, 0)
+
+
+def test_the_order_of_ten_thousand_steps_is_found_in_one_pass() -> None:
+    """What came right before each is looked for among those side by side, not among all."""
+    steps = [brief(n, "page", 2 * n, 2 * n + 1) for n in range(1, 10_001)]
+    graph = build_graph(steps, 1, str)
+
+    assert graph is not None
+    assert [(node.name, node.times) for node in graph.nodes] == [("page", 10_000)]

@@ -168,7 +168,7 @@ def test_the_graph_lays_parallel_steps_side_by_side() -> None:
         brief(1, 4, "d", 25, 30),
     ]
 
-    graph = build_graph(runs, 1, {})
+    graph = build_graph(runs, 1, str)
 
     assert graph is not None
     places = {node.name: (node.x, node.y) for node in graph.nodes}
@@ -179,7 +179,7 @@ def test_the_graph_lays_parallel_steps_side_by_side() -> None:
 def test_what_this_run_has_not_taken_is_marked() -> None:
     runs = [brief(2, 1, "a", 0, 5), brief(2, 2, "b", 5, 9), brief(1, 1, "a", 0, 5)]
 
-    graph = build_graph(runs, 1, {})
+    graph = build_graph(runs, 1, str)
 
     assert graph is not None
     assert {node.name: node.word for node in graph.nodes} == {"a": "Done", "b": "Not taken"}
@@ -187,7 +187,7 @@ def test_what_this_run_has_not_taken_is_marked() -> None:
 
 
 def test_no_run_gives_no_graph() -> None:
-    assert build_graph([], 1, {}) is None
+    assert build_graph([], 1, str) is None
 
 
 def test_snippets_quote_for_the_shell() -> None:
