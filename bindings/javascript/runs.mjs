@@ -26,21 +26,6 @@ export function withRunsPath(user) {
   return aroundFetch(user.default ?? {}, (request, ctx, env, fetch) => (isRuns(request) ? accept(request, user, ctx, env) : fetch()));
 }
 
-/** The user's default export, which tells where an error comes from that fetch throws: workerd tells only its message. */
-export function withStacks({ default: handler = {} }) {
-  const hasFetch = typeof (handler.prototype ?? handler).fetch === "function";
-  return hasFetch ? aroundFetch(handler, (request, ctx, env, fetch) => tellingErrors(fetch)) : handler;
-}
-
-async function tellingErrors(fetch) {
-  try {
-    return await fetch();
-  } catch (error) {
-    console.error(error?.stack ?? error);
-    throw error;
-  }
-}
-
 function aroundFetch(handler, around) {
   if (typeof handler === "function") {
     return class extends handler {

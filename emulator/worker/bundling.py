@@ -17,6 +17,7 @@ JAVASCRIPT: Final = Path(__file__).parents[2] / "bindings" / "javascript"
 OUTPUT: Final = "worker.js"
 #: The export by which the engine reaches the passes; no name that a user would choose.
 RUNS_EXPORT: Final = "__StepwellRuns"
+FRONT_EXPORT: Final = "__StepwellFront"
 
 _LOADERS: Final = {".txt": "text", ".html": "text", ".sql": "text", ".bin": "copy", ".wasm": "copy"}
 # What Node has built in. With `nodejs_compat` workerd knows them without "node:" too.
@@ -51,15 +52,17 @@ def write_entry(config: WorkerConfig, folder: Path, *, runs_path: bool) -> Path:
     main = json.dumps(str(config.main))
     ours = json.dumps(str(JAVASCRIPT / "setup.mjs"))
     runs = json.dumps(str(JAVASCRIPT / "runs.mjs"))
-    default = "withRunsPath" if runs_path else "withStacks"
+    front = json.dumps(str(JAVASCRIPT / "front.mjs"))
     lines = [
         "// Written by Stepwell at each start.",
         f"import {ours};",
         f"import * as user from {main};",
-        f"import {{ runsOf, {default} }} from {runs};",
+        f"import {{ frontOf }} from {front};",
+        f"import {{ runsOf, withRunsPath }} from {runs};",
         f"export * from {main};",
-        f"export default {default}(user);",
+        f"export default {'withRunsPath(user)' if runs_path else 'user.default ?? {}'};",
         f"export const {RUNS_EXPORT} = runsOf(user);",
+        f"export const {FRONT_EXPORT} = frontOf(user);",
         "",
     ]
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,8 @@
-"""The answer to a request whose handler raised: the user's own traceback, as a page or as text."""
+"""The answer to a request whose handler raised: the user's own traceback as a page."""
 
 from __future__ import annotations
 
 import html
-
-from bindings.tracebacks import error_text
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -33,10 +31,10 @@ pre {{ background: #f4f4f6; padding: 1rem; overflow-x: auto; font-size: 0.875rem
 """
 
 
-def error_page(worker_name: str, error: BaseException) -> str:
-    title = f"{type(error).__name__}: {error}"
+def error_page(worker_name: str, title: str, details: str) -> str:
+    """The page: `title` is the error in one line, `details` its traceback."""
     return _PAGE.format(
         title=html.escape(title),
         place=html.escape(f"The Worker {worker_name!r}"),
-        details=html.escape(error_text(error)),
+        details=html.escape(details),
     )

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final, Protocol
 
+from bindings.errors import ErrorInfo
+from emulator.worker.error_answers import ErrorAnswers
 from emulator.worker.host import HostCrashed, Message, Receive, Scope, Send
 from emulator.worker.launch import Doors
 from emulator.worker.upstream import Upstream, UpstreamFailed
@@ -60,6 +63,10 @@ class Serving(Protocol):
 
     async def ready(self, worker: str, failed: Doors | None = None) -> Doors: ...
 
+    def map_info(self, worker: str, info: ErrorInfo) -> ErrorInfo:
+        """An error with the user's own lines in its stack."""
+        ...
+
 
 class FrontDoor:
     """The app of one Worker. Runs on the server's loop; asks the engine's loop only while the runtime starts."""
@@ -77,7 +84,9 @@ class FrontDoor:
         serving.requests += 1
         try:
             doors = serving.doors(self._worker) or await _started(serving, self._worker)
-            await self._pass(doors, scope, receive, send, serving)
+            mapped = partial(serving.map_info, self._worker)
+            answers = ErrorAnswers(send, scope, doors.token, self._worker, mapped)
+            await self._pass(doors, scope, receive, answers, serving)
         except HostCrashed as error:
             await _refuse(scope, receive, send, 503, f"The Worker cannot be reached: {error}")
         finally:

@@ -142,9 +142,11 @@ class PythonHost:
     def _error_answer(self, error: BaseException, *, as_page: bool) -> Response:
         from emulator.worker.error_page import error_page
 
+        details = error_text(error)
         if not as_page:
-            return Response(error_text(error), 500)
-        return Response(error_page(self.name, error), 500, headers={"content-type": "text/html;charset=utf-8"})
+            return Response(details, 500)
+        page = error_page(self.name, f"{type(error).__name__}: {error}", details)
+        return Response(page, 500, headers={"content-type": "text/html;charset=utf-8"})
 
     async def scheduled(self, cron: str, scheduled_at: int) -> None:
         """See `WorkerHost.scheduled`. Raises `NoHandler` when the Worker has none."""

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from emulator.config.model import WorkerConfig
-from emulator.worker.bundling import OUTPUT, RUNS_EXPORT, Bundle
+from emulator.worker.bundling import FRONT_EXPORT, OUTPUT, RUNS_EXPORT, Bundle
 from emulator.worker.calls import SERVICE_HEADER, TOKEN_HEADER
 from emulator.worker.capnp import Node, Verbatim, constant, quoted
 from emulator.worker.durable_objects import durable_classes
@@ -115,7 +115,7 @@ def _sockets(part: WorkerPart, runs_name: str | None) -> Iterator[dict[str, Node
         "name": http_socket(name),
         "address": "127.0.0.1:0",
         "http": {"cfBlobHeader": CF_HEADER},
-        "service": name,
+        "service": {"name": name, "entrypoint": FRONT_EXPORT},
     }
     runs: Node = {"name": name, "entrypoint": RUNS_EXPORT}
     address = "127.0.0.1:0" if runs_name is None else f"unix-abstract:{runs_name}"

@@ -41,6 +41,13 @@ async def test_two_workers_share_a_workflow_and_bind_each_other(
     assert status["output"] == "p1 shipped by back in shipping"
 
 
+async def test_a_worker_that_calls_another_gets_the_error_itself(start_site: StartSite) -> None:
+    site = await start_site("ts-two/front", "ts-two/back")
+
+    async with site.client() as client:
+        assert (await client.get("/back-throws")).text == "RangeError: back failed"
+
+
 async def test_a_service_that_is_not_running_says_so(start_site: StartSite) -> None:
     site = await start_site("ts-two/front", "ts-two/back")
 

@@ -12,7 +12,7 @@ def test_our_setup_is_evaluated_before_the_users_module(make_config: MakeConfig,
     text = write_entry(config, tmp_path / "out", runs_path=False).read_text()
 
     assert text.index("setup.mjs") < text.index(str(config.main))
-    assert "export default withStacks(user);" in text
+    assert "export default user.default ?? {};" in text
 
 
 def test_without_a_socket_of_its_own_the_default_export_takes_our_path_too(
