@@ -17,10 +17,11 @@ from emulator.dashboard.errors import ErrorView, ReadSource, error_view, no_sour
 from emulator.dashboard.excerpt import UNFOLDED
 from emulator.dashboard.graph import GraphView
 from emulator.dashboard.now import NowView, now_view
+from emulator.dashboard.panel import StepPanel
 from emulator.dashboard.passes import PassView, pass_views
 from emulator.dashboard.realtime import RealTime
 from emulator.dashboard.statuses import STATUS_LOOKS, Look
-from emulator.dashboard.steps import StepPanel, StepView, step_views
+from emulator.dashboard.steps import StepView, step_views
 from emulator.dashboard.text import duration
 from emulator.dashboard.timeline import Timeline, build_timeline
 from emulator.dashboard.urls import Urls
@@ -38,8 +39,8 @@ from emulator.storage.records import (
     VersionRow,
     WorkflowRow,
 )
-
 from emulator.storage.view_records import StepStretch
+
 TABS: Final = (
     ("steps", "Timeline and steps"),
     ("history", "History"),
@@ -75,9 +76,9 @@ class InstanceInputs:
     payloads: Mapping[str, str] = field(default_factory=dict)
     queue_place: int | None = None
     blocked: tuple[str, ...] | None = None
-    window: tuple[int, int] | None = None
     folded: Sequence[StepStretch] = ()
     unfold: int | None = None
+    window: tuple[int, int] | None = None
     tab: str = "steps"
     family: str = ""
     selected: int | None = None
@@ -100,7 +101,6 @@ class Tab:
 
 
 @dataclass(frozen=True, slots=True)
-@dataclass(frozen=True, slots=True)
 class FoldView:
     """Steps that are folded; the addresses unfold the first of them, or the last (empty where that is the same)."""
 
@@ -109,6 +109,7 @@ class FoldView:
     last_url: str
 
 
+@dataclass(frozen=True, slots=True)
 class Fact:
     """A line of the header; `at` is a time, `since` and `until` a duration that may still tick."""
 

@@ -10,7 +10,7 @@ from emulator.dashboard.diff import DiffView
 from emulator.dashboard.errors import ErrorView
 from emulator.dashboard.instance import InstanceView
 from emulator.dashboard.literals import as_json
-from emulator.dashboard.steps import StepPanel
+from emulator.dashboard.panel import StepPanel
 from emulator.dashboard.text import cut, duration, exact
 
 _VALUE: Final = 4_000
@@ -58,6 +58,8 @@ def step_markdown(view: InstanceView, panel: StepPanel, output: str | None, now:
         f"**{step.look.word}**, started {exact(step.started_at)}, {took}.",
         "",
         *(f"- {setting.name}: {_cell(setting.value)}" for setting in panel.settings),
+        *((f"- called at `{_cell(panel.site.place)}`",) if panel.site is not None else ()),
+        *(f"- given the result of `{_cell(one.name)}`" for one in (panel.given.needs if panel.given else ())),
         *_value("Output", output),
         *(_error(panel.error) if panel.error is not None else ()),
     ]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bindings.durations import InvalidDuration, duration_ms
 from bindings.errors import ErrorInfo
-from emulator.dashboard.attempts import AttemptView, Tries
+from emulator.dashboard.attempts import Tries
 from emulator.dashboard.errors import ErrorView, ReadSource, error_view, no_source
 from emulator.dashboard.statuses import GIVEN_UP, STEP_LOOKS, Look
 from emulator.dashboard.text import duration
@@ -65,22 +65,6 @@ class StepView:
     def words(self) -> str:
         """What the filter of the table looks in."""
         return f"{self.public_name} {self.kind_word} {self.look.word} {self.waits_for}"
-
-
-@dataclass(frozen=True, slots=True)
-class StepPanel:
-    """Everything about one step."""
-
-    step: StepView
-    settings: tuple[Setting, ...]
-    error: ErrorView | None
-    output: ValueView
-    attempts: tuple[AttemptView, ...]
-    logs: tuple[Any, ...]
-    close_url: str
-    previous_url: str
-    next_url: str
-    restart: bool
 
 
 def step_views(

@@ -13,22 +13,24 @@ from emulator.dashboard.advice import advise
 from emulator.dashboard.attempts import tries_by_step
 from emulator.dashboard.clipboard import instance_snippets
 from emulator.dashboard.entries import log_views
-from emulator.dashboard.graph import build_graph
+from emulator.dashboard.errors import frame_at
+from emulator.dashboard.graph import GraphView
 from emulator.dashboard.instance import TABS, InstanceInputs, InstanceLinks, build_instance
 from emulator.dashboard.literals import as_javascript, as_json, as_python
+from emulator.dashboard.panel import Need, StepPanel, need, step_input
 from emulator.dashboard.realtime import RealTime
-from emulator.dashboard.steps import StepPanel, settings_of, step_error, step_output, step_views
+from emulator.dashboard.steps import settings_of, step_error, step_output, step_views
 from emulator.dashboard.timeline import engine_time, timeline_scale
 from emulator.dashboard.urls import Urls, part_text
 from emulator.dashboard.values import ON_ITS_PAGE, ValueView, value_view
 from emulator.dashboard.where import event_type
 from emulator.engine.lifecycle import allowed
 from emulator.server.dashboard_answers import HEADERS, NotFound, download, page, plain
-from emulator.server.dashboard_reads import Found, Reads
-from emulator.storage.records import (
 from emulator.server.dashboard_graph import run_graph
-    FINITE,
+from emulator.server.dashboard_reads import Found, Reads
 from emulator.server.dashboard_steps import shown_steps
+from emulator.storage.records import (
+    FINITE,
     InstanceRow,
     InstanceValues,
     PassRow,
@@ -172,18 +174,32 @@ class InstancePages:
         )[0]
         value_url = Urls().value(given.workflow.name, given.row.id, f"step-{seq}")
         logs = [line for line in reader.logs(key, 0, _LOGS_SHOWN) if line.step == seq]
+        site = reader.call_site(key, seq)
         return StepPanel(
             step=view,
             settings=settings_of(row, self.defaults()),
             error=step_error(row, given.read),
+            given=step_input(row, [self._need(given, seq, name) for name in site.needs] if site else ()),
             output=step_output(row, value_url, size),
             attempts=view.tries.attempts,
             logs=log_views(logs, {seq: row.public_name}, {}),
+            site=frame_at(site.file, site.line, given.read) if site else None,
             close_url=Urls().instance(given.workflow.name, given.row.id, tab=_not_steps(given.tab)),
             previous_url=links.step(seq - 1) if seq > 1 else "",
             next_url=links.step(seq + 1) if seq < given.row.step_count else "",
             restart=not given.read_only,
         )
+
+    def _need(self, given: InstanceInputs, seq: int, name: str) -> Need:
+        """The step of this name whose result the step `seq` was given."""
+        reader, key = self._reads.reader, given.row.key
+        at = reader.step_before(key, seq, name)
+        row = reader.step(key, at) if at is not None else None
+        if row is None:
+            return Need(name)
+        value_url = Urls().value(given.workflow.name, given.row.id, f"step-{row.seq}")
+        size = reader.output_sizes(key, row.seq, row.seq).get(row.seq)
+        return need(row, InstanceLinks(given).step(row.seq), value_url, size)
 
     def defaults(self) -> dict[str, object]:
         limits = self._reads.parts.engine.limits

@@ -7,6 +7,7 @@ from typing import Any
 
 from bindings import values
 from bindings.ports import RollbackOptions, RunEvent, Runner, StepCallback, StepContext, StepPort
+from bindings.step import ImplicitStep
 from bindings.values import Encoded
 
 
@@ -143,6 +144,25 @@ async def narrow(_: RunEvent, step: StepPort) -> Encoded:
     return values.encode(None)
 
 
+async def invoice(_: RunEvent, port: StepPort) -> Encoded:
+    """As a Python Worker writes it: a step that needs the results of two others."""
+    step = ImplicitStep(port)
+
+    @step.do()
+    async def hours() -> int:
+        return 12
+
+    @step.do()
+    async def rate() -> int:
+        return 80
+
+    @step.do()
+    async def total(hours: int, rate: int, ctx: Any) -> int:
+        return hours * rate
+
+    return values.encode(await total())
+
+
 def workflows() -> dict[str, Runner]:
     """Made anew for each engine: one of them counts."""
     return {
@@ -153,4 +173,5 @@ def workflows() -> dict[str, Runner]:
         "fan": fan,
         "long": long,
         "narrow": narrow,
+        "invoice": invoice,
     }

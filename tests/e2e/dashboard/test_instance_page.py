@@ -35,11 +35,32 @@ def test_a_step_opens_beside_the_list_with_attempts_output_and_config(shop: Runn
     expect(panel).to_contain_text("Attempt 1 failed after")
     expect(panel).to_contain_text("ConnectionError: the bank did not answer (attempt 1)")
     expect(panel).to_contain_text("Attempt 2 succeeded after")
-    expect(panel.locator(".tree")).to_contain_text("r-flaky")
+    expect(panel.locator("#value-step-2 .tree")).to_contain_text("r-flaky")
     expect(panel.locator(".config")).to_contain_text("10 min default")
     expect(page.locator("#step-rows")).to_be_visible()
     page.keyboard.press("Escape")
     expect(panel).to_have_count(0)
+
+
+def test_a_step_says_the_line_that_called_it_and_what_it_was_given(shop: Running, open_page: Open) -> None:
+    shop.create("invoice", "november", {})
+    shop.idle()
+    page = open_page(shop.instance_url("invoice", "november"))
+    page.locator("#step-rows a", has_text="total-1").click()
+
+    panel = page.locator("#panel")
+    expect(panel.locator("h3 .place")).to_contain_text("shop.py:")
+    expect(panel.locator(".source .here")).to_contain_text("await total()")
+    expect(panel.locator(".editor")).to_have_attribute("href", re.compile("^vscode://file/.*shop.py:"))
+    expect(panel.locator(".need")).to_contain_text(["hours-1", "rate-1"])
+    panel.get_by_text("the result of").first.click(position={"x": 3, "y": 3})
+    expect(panel.locator("#value-step-1")).to_contain_text("12")
+    expect(panel.locator("#value-step-1")).to_be_visible()
+    panel.get_by_text("ctx of attempt 1").click()
+    expect(panel.locator("#value-ctx")).to_contain_text("attempt: 1")
+
+    panel.get_by_role("link", name="rate-1", exact=True).click()
+    expect(panel.locator(".source .here")).to_contain_text("@step.do()")
 
 
 def test_the_timeline_has_a_bar_for_each_attempt_delay_sleep_and_wait(shop: Running, open_page: Open) -> None:
@@ -206,6 +227,7 @@ def test_restart_from_a_step_keeps_what_came_before(shop: Running, open_page: Op
     page.get_by_role("button", name="Restart from this step").click()
     page.locator("#ask").get_by_role("button", name="Restart from this step").click()
 
+    expect(page.locator(".notice")).to_contain_text("It was restarted")
     expect(page.locator("#now")).to_contain_text("Complete")
     after = shop.do(lambda: _history(shop, "from-step"))
     kept = [entry for entry in before if entry[1].startswith(("step", "attempt"))][:8]  # of the first two steps
@@ -303,7 +325,7 @@ def test_a_duplicate_begins_with_results_up_to_a_step_and_one_of_them_replaced(
     expect(page.locator("#now")).to_contain_text("waits for an event of type approval")
     expect(page.locator("#step-rows tr", has_text="charge card-1")).to_contain_text("carried over from another run")
     page.locator("#step-rows a", has_text="charge card-1").click()
-    expect(page.locator("#panel .tree")).to_contain_text("by hand")
+    expect(page.locator("#panel .tree").first).to_contain_text("by hand")
 
 
 def test_results_cannot_be_carried_up_to_a_step_without_one(shop: Running, open_page: Open) -> None:
