@@ -1,4 +1,4 @@
-"""What a client gets when a JavaScript Worker's fetch threw: the error with the user's own lines, as page or text."""
+"""What a client gets when a JavaScript fetch threw: the error with the user's own lines, as a page or as text."""
 
 from __future__ import annotations
 
