@@ -15,6 +15,7 @@ from emulator.engine.core import Core
 from emulator.engine.creation import Creation
 from emulator.engine.definitions import WorkflowState
 from emulator.engine.history import Subscription, is_undefined, subscription_options
+from emulator.engine.outcomes import Termination
 from emulator.engine.requests import INTERNAL, NOT_FOUND, Requests
 from emulator.storage.records import Trigger
 
@@ -117,11 +118,8 @@ class Binding:
         """`options`: {"rollback": bool}; "reason" is ours, kept for people."""
         given: Mapping[str, object] = options if isinstance(options, Mapping) else {}
         reason = given.get("reason")
-        await self._commands.terminate(
-            self._key(instance_id),
-            rollback=bool(given.get("rollback")),
-            reason=reason if isinstance(reason, str) else None,
-        )
+        how = Termination(self._trigger, reason if isinstance(reason, str) else None)
+        await self._commands.terminate(self._key(instance_id), rollback=bool(given.get("rollback")), how=how)
 
     async def restart(self, instance_id: str, options: object = None) -> None:
         """`options`: {"from": {"name", "count"?, "type"?}}."""

@@ -16,6 +16,7 @@ from emulator.engine.admission import AGAIN, NEW
 from emulator.engine.core import Core
 from emulator.engine.instance import Instance
 from emulator.engine.lifecycle import BUSY, Command, Verdict, check
+from emulator.engine.outcomes import BY_API, Termination
 from emulator.engine.passes import Passes
 from emulator.engine.rollback import TERMINATED, Rollbacks
 from emulator.engine.run import Run
@@ -127,19 +128,19 @@ class Commands:
         sent = {event.type for event in self._core.store.events(instance.key) if event.claimed_by is None}
         return any(self._waits_for(instance, one) for one in sent)
 
-    async def terminate(self, key: int, *, rollback: bool = False, reason: str | None = None) -> None:
-        """Ends the instance; with `rollback` after its handlers have run. `reason` is kept for people."""
+    async def terminate(self, key: int, *, rollback: bool = False, how: Termination = BY_API) -> None:
+        """Ends the instance; with `rollback` after its handlers have run."""
         instance = self.instance(key)
         check(instance.status, Command.TERMINATE)
         self._leave_queue(instance)
         run = instance.run
         rolls_back = rollback and instance.started and instance.status is not Status.ROLLING_BACK
-        if not rolls_back or not await self._terminate_with_rollback(instance, reason):
+        if not rolls_back or not await self._terminate_with_rollback(instance, how):
             self._drop_run(instance)
-            await self._passes.outcomes.terminated(instance, reason)
+            await self._passes.outcomes.terminated(instance, how)
         await self._durable(run)
 
-    async def _terminate_with_rollback(self, instance: Instance, reason: str | None) -> bool:
+    async def _terminate_with_rollback(self, instance: Instance, how: Termination) -> bool:
         """False when there is nothing to roll back."""
         run = instance.run
         if run is not None and run.steps is not None:
@@ -152,9 +153,7 @@ class Commands:
             return False
         self._passes.outcomes.begin_rollback(instance)
         # In a task of its own: the caller may be the very code that is stopped here.
-        rolling_back = asyncio.get_running_loop().create_task(
-            self._roll_back_stopped(run, rollbacks, missing, reason)
-        )
+        rolling_back = asyncio.get_running_loop().create_task(self._roll_back_stopped(run, rollbacks, missing, how))
         run.roll_back_in(rolling_back)
         await asyncio.wait([rolling_back])
         if not rolling_back.cancelled():
@@ -162,11 +161,11 @@ class Commands:
         return True
 
     async def _roll_back_stopped(
-        self, run: Run, rollbacks: Rollbacks, missing: list[StepRow], reason: str | None
+        self, run: Run, rollbacks: Rollbacks, missing: list[StepRow], how: Termination
     ) -> None:
         await turns(_STOPPING_TURNS)
         error, end = TERMINATED, Status.TERMINATED
-        await self._passes.outcomes.roll_back(run, rollbacks, error, end, missing=missing, reason=reason)
+        await self._passes.outcomes.roll_back(run, rollbacks, error, end, missing=missing, how=how)
 
     async def restart(self, key: int, origin: Mapping[str, object] | None = None) -> None:
         """From the top, or from the step that `origin` names: {"name", "count"?, "type"?}."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from bindings.errors import NON_RETRYABLE, ErrorInfo
 from bindings.values import Encoded
@@ -15,7 +16,7 @@ from emulator.engine.introspection import Point
 from emulator.engine.retention import Retention
 from emulator.engine.rollback import Rollbacks, RollingBack
 from emulator.engine.run import Run
-from emulator.storage.records import EventType, Status, StepRow
+from emulator.storage.records import EventType, Status, StepRow, Trigger
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
@@ -29,6 +30,17 @@ _UNSTORABLE_OUTPUT = ErrorInfo(
     "WorkflowFatalError",
     "The execution of the Workflow instance was terminated, as run() returned a value which is not serialisable",
 )
+
+
+class Termination(NamedTuple):
+    """Through what an instance is ended, and why; the reason is kept for people."""
+
+    source: Trigger = Trigger.API
+    reason: str | None = None
+
+
+#: By the REST API or the dashboard, without a reason.
+BY_API: Final = Termination()
 
 
 class Outcomes:
@@ -115,7 +127,7 @@ class Outcomes:
         *,
         shown: ErrorInfo | None = None,
         missing: list[StepRow] | None = None,
-        reason: str | None = None,
+        how: Termination = BY_API,
     ) -> None:
         """Runs the handlers, then ends as errored or terminated with the original error.
 
@@ -135,16 +147,16 @@ class Outcomes:
         if end is Status.ERRORED:
             await self._error(instance, error)
         else:
-            await self.terminated(instance, reason)
+            await self.terminated(instance, how)
 
     def begin_rollback(self, instance: Instance) -> None:
         """From now on nothing else goes on with the instance."""
         instance.become(Status.ROLLING_BACK)
         self._core.store.set_status(instance.key, Status.ROLLING_BACK, self._core.clock.now(), None)
 
-    async def terminated(self, instance: Instance, reason: str | None) -> None:
-        self.finish(instance, Status.TERMINATED, reason=reason)
-        instance.log(_T.WORKFLOW_TERMINATED)
+    async def terminated(self, instance: Instance, how: Termination) -> None:
+        self.finish(instance, Status.TERMINATED, reason=how.reason)
+        instance.log(_T.WORKFLOW_TERMINATED, detail=json.dumps({"source": str(how.source)}))
         await self._over(instance)
 
     # -- pauses

@@ -21,6 +21,7 @@ from emulator.dashboard.text import duration, plural
 from emulator.dashboard.urls import Urls
 from emulator.engine.binding import Binding
 from emulator.engine.carrying import Carried
+from emulator.engine.outcomes import Termination
 from emulator.server import moves
 from emulator.server.dashboard_answers import HEADERS, NotFound, page, wants_json
 from emulator.server.dashboard_reads import Found, Reads
@@ -115,7 +116,9 @@ class Actions:
 
     async def _terminate(self, found: Found, form: Form) -> Done:
         rollback, reason = bool(form.get("rollback")), form.get("reason", "").strip() or None
-        await self._thread.call(self._engine.commands.terminate, found.row.key, rollback=rollback, reason=reason)
+        await self._thread.call(
+            self._engine.commands.terminate, found.row.key, rollback=rollback, how=Termination(reason=reason)
+        )
         return f"{found.row.id} is terminated", None
 
     async def _restart(self, found: Found, form: Form) -> Done:

@@ -20,6 +20,7 @@ from emulator.dashboard.query import parse_query
 from emulator.dashboard.statuses import STATUS_LOOKS
 from emulator.dashboard.urls import BASE
 from emulator.engine.lifecycle import Command, allowed
+from emulator.engine.outcomes import Termination
 from emulator.server.dashboard_actions import Refused, value_of
 from emulator.server.dashboard_answers import HEADERS, NotFound, page
 from emulator.server.dashboard_reads import Reads
@@ -158,8 +159,9 @@ class Bulk:
             payload = value_of(str(form.get("payload", "")), "contents of the payload")
             return lambda key: commands.send_event(key, kind, values.Encoded(payload))
         if action == "terminate":
-            reason, rollback = str(form.get("reason", "")).strip() or None, bool(form.get("rollback"))
-            return lambda key: commands.terminate(key, rollback=rollback, reason=reason)
+            how = Termination(reason=str(form.get("reason", "")).strip() or None)
+            rollback = bool(form.get("rollback"))
+            return lambda key: commands.terminate(key, rollback=rollback, how=how)
         plain: dict[str, Callable[[int], Awaitable[None]]] = {
             "pause": commands.pause,
             "resume": commands.resume,

@@ -55,7 +55,9 @@ def steps(reader: StoreReader, row: InstanceRow, values: InstanceValues) -> list
     rolled_back = values.rollback is not None or row.status is Status.ROLLING_BACK
     history = _history(reader, row.key, records, always=rolled_back)
     made = Steps(history, lambda step: _preview(reader, row.key, step)).texts(records)
-    return [*made, json.dumps(termination())] if row.status is Status.TERMINATED else made
+    if row.status is Status.TERMINATED:
+        made.append(json.dumps(termination(reader.newest_history(row.key, 1))))
+    return made
 
 
 def explorer_steps(reader: StoreReader, row: InstanceRow) -> list[str]:

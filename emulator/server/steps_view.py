@@ -17,7 +17,7 @@ from typing import Any, Final
 from bindings.json_view import to_json
 from bindings.times import iso
 from emulator.engine.history import is_undefined
-from emulator.storage.records import EventType, HistoryRow, StepKind, StepRow, StepState
+from emulator.storage.records import EventType, HistoryRow, StepKind, StepRow, StepState, Trigger
 
 _T = EventType
 REDACTED: Final = "[REDACTED]"
@@ -180,8 +180,13 @@ class Steps:
         }
 
 
-def termination(source: str = "unknown") -> View:
-    """The last entry of an instance that was terminated."""
+def termination(history: Iterable[HistoryRow]) -> View:
+    """The last entry of an instance that was terminated, by its last entries in the history.
+
+    After a crash in the middle of its rollbacks, and in databases of older versions, nothing says through what.
+    """
+    details = [entry.detail for entry in history if entry.type is _T.WORKFLOW_TERMINATED and entry.detail]
+    source = json.loads(details[-1])["source"] if details else str(Trigger.UNKNOWN)
     return {"type": "termination", "trigger": {"source": source}}
 
 

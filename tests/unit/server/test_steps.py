@@ -10,6 +10,8 @@ import pytest
 from bindings.errors import NonRetryableError
 from bindings.values import UNDEFINED_TEXT
 from emulator.clock import turns
+from emulator.server.steps_view import termination
+from emulator.storage.records import EventType, HistoryRow
 
 pytestmark = pytest.mark.anyio
 
@@ -271,17 +273,34 @@ async def test_a_rollback_that_failed_says_why(world: Any, api: Any) -> None:
     assert undone["attempts"][0]["error"] == {"name": "NonRetryableError", "message": "cannot undo"}
 
 
-async def test_a_terminated_instance_ends_with_its_termination(world: Any, api: Any) -> None:
-    async def flow(payload: Any, step: Any) -> None:
-        await step.sleep("nap", "1 hour")
+async def _naps(payload: Any, step: Any) -> None:
+    await step.do("work", lambda: None, rollback=lambda: None)
+    await step.sleep("nap", "1 hour")
 
-    await world.start(flow)
+
+@pytest.mark.parametrize("rollback", [False, True])
+async def test_a_terminated_instance_ends_with_its_termination(world: Any, api: Any, rollback: bool) -> None:
+    await world.start(_naps)
     await world.create()
-    await api.patch("one", status="terminate")
+    await api.patch("one", status="terminate", rollback=rollback)
 
     detail = await api.get("/one")
     assert detail["success"] is False
-    assert detail["steps"][-1] == {"type": "termination", "trigger": {"source": "unknown"}}
+    assert detail["steps"][-1] == {"type": "termination", "trigger": {"source": "api"}}
+
+
+async def test_an_instance_that_user_code_terminates_says_so(world: Any, api: Any) -> None:
+    await world.start(_naps)
+    await world.create()
+    await world.flow.terminate("one")
+
+    assert (await api.get("/one"))["steps"][-1] == {"type": "termination", "trigger": {"source": "binding"}}
+
+
+def test_a_termination_of_an_older_version_is_of_unknown_origin() -> None:
+    entry = HistoryRow(3, EventType.WORKFLOW_TERMINATED, 0, None, None, None)
+
+    assert termination([entry]) == {"type": "termination", "trigger": {"source": "unknown"}}
 
 
 async def test_an_instance_made_by_a_schedule_says_which(world: Any, api: Any) -> None:
