@@ -12,7 +12,7 @@ from emulator.config.setting_table import TABLE as SETTINGS
 from emulator.config.setting_table import Setting
 from emulator.limits import GIB, MIB, LimitRow
 from emulator.limits import TABLE as LIMITS
-from emulator.server import local, rest, urls
+from emulator.server import explorer, local, rest, urls
 from emulator.server.endpoints import Endpoint
 
 ROOT: Final = Path(__file__).parents[2]
@@ -81,6 +81,10 @@ def rest_table() -> str:
     return _endpoints(rest.table(), f"`{urls.REST}`")
 
 
+def explorer_table() -> str:
+    return _endpoints(explorer.table(), f"`{urls.EXPLORER}`")
+
+
 def local_table() -> str:
     return _endpoints(local.table(), f"`{urls.LOCAL}`")
 
@@ -100,6 +104,7 @@ TABLES: Final[Mapping[str, tuple[Path, Callable[[], str]]]] = {
     "limits": (ROOT / "docs" / "compatibility.md", limits_table),
     "switches": (ROOT / "docs" / "compatibility.md", switches_table),
     "rest": (ROOT / "docs" / "http-api.md", rest_table),
+    "explorer": (ROOT / "docs" / "http-api.md", explorer_table),
     "local": (ROOT / "docs" / "http-api.md", local_table),
     "settings": (ROOT / "docs" / "settings.md", settings_table),
 }
