@@ -227,7 +227,7 @@ def test_restart_from_a_step_keeps_what_came_before(shop: Running, open_page: Op
     page.get_by_role("button", name="Restart from this step").click()
     page.locator("#ask").get_by_role("button", name="Restart from this step").click()
 
-    expect(page.get_by_text("It was restarted")).to_be_visible()
+    expect(page.get_by_role("link", name="Compare with before")).to_be_visible()
     expect(page.locator("#now")).to_contain_text("Complete")
     after = shop.do(lambda: _history(shop, "from-step"))
     kept = [entry for entry in before if entry[1].startswith(("step", "attempt"))][:8]  # of the first two steps
