@@ -9,6 +9,21 @@ const client = new Cloudflare({ apiToken: "anything", baseURL, maxRetries: 0, ti
 const account_id = "0123456789abcdef0123456789abcdef";
 const inFlow = { account_id, workflow_name: "flow" };
 const { workflows } = client;
+
+// Every method of the resource, and of those below it, until it is called.
+const uncalled = new Set();
+const names = (made) => (made === Object.prototype ? [] : [...Object.getOwnPropertyNames(made), ...names(Object.getPrototypeOf(made))]);
+const watch = (resource, path) => {
+  for (const name of names(Object.getPrototypeOf(resource)).filter((one) => one !== "constructor")) {
+    const method = resource[name].bind(resource);
+    uncalled.add(path + name);
+    resource[name] = (...given) => (uncalled.delete(path + name), method(...given));
+  }
+  for (const [name, below] of Object.entries(resource)) {
+    if (name !== "_client" && typeof below === "object") watch(below, `${path}${name}.`);
+  }
+};
+watch(workflows, "");
 const { instances, versions } = workflows;
 
 const all = async (pages) => {
@@ -31,7 +46,7 @@ const refusal = async (call) => {
   }
 };
 
-const result = {};
+const result = { methods: [...uncalled] };
 result.list = (await all(workflows.list({ account_id }))).map((one) => one.name);
 result.get = await workflows.get("flow", { account_id });
 result.update = await workflows.update("quick", { account_id, class_name: "Quick", script_name: "worker" });
@@ -60,4 +75,5 @@ result.absent = await refusal(instances.get("nope", inFlow));
 result.used = await refusal(instances.create("flow", { account_id, instance_id: "one" }));
 result.delete = await workflows.delete("flow", { account_id });
 result.left = await all(instances.list("flow", { account_id }));
+result.uncalled = [...uncalled];
 console.log(JSON.stringify(result));

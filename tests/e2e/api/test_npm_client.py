@@ -22,6 +22,8 @@ def seen(fresh: DevProcess, npm_package: Callable[[str], Path], run_node: Callab
 
 
 def test_the_client_gets_what_it_expects_from_every_method(seen: Any) -> None:
+    assert seen["uncalled"] == []
+    assert set(seen["methods"]) >= {"list", "instances.bulk", "instances.status.edit", "versions.graph"}
     assert seen["list"] == ["flow", "quick"]
     assert seen["get"]["class_name"] == "Flow"
     assert seen["update"]["version_id"]
