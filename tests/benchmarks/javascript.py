@@ -29,7 +29,7 @@ from emulator.clock import monotonic_ns
 from emulator.testing.contract_processes import free_port
 from tests.benchmarks.client import Api, BenchError
 from tests.benchmarks.figures import Figure, medians, table
-from tests.benchmarks.processes import STEPWELL, seconds_since
+from tests.benchmarks.processes import ENVIRONMENT, STEPWELL, seconds_since
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _PROJECT: Final = _ROOT / "fixtures" / "workers" / "bench-javascript"
@@ -101,7 +101,7 @@ def _spawn(command: Sequence[str], project: Path) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             command,
             cwd=project,
-            env={**os.environ, "PATH": path, "CI": "1", "WRANGLER_SEND_METRICS": "false"},
+            env={**ENVIRONMENT, "PATH": path, "CI": "1", "WRANGLER_SEND_METRICS": "false"},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -19,7 +19,7 @@ import apsw
 from emulator.clock import monotonic_ns
 from emulator.testing.contract_processes import free_port
 from tests.benchmarks.client import Api
-from tests.benchmarks.processes import seconds_since
+from tests.benchmarks.processes import ENVIRONMENT, seconds_since
 
 _TABLE = (
     "CREATE TABLE step(instance INTEGER, n INTEGER, name TEXT, output TEXT, at INTEGER, "
@@ -155,7 +155,9 @@ def process_start() -> tuple[float, float]:
     """Seconds and resident bytes of a process that only imports a web server and SQLite; Linux only."""
     began = monotonic_ns()
     code = f"{_IMPORTS}\n{_SHOW_MEMORY}"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT
+    )
     return seconds_since(began), float(result.stdout) * os.sysconf("SC_PAGE_SIZE")
 
 

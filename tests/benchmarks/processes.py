@@ -20,6 +20,9 @@ from tests.benchmarks.client import Api, BenchError
 
 PROJECT = Path(__file__).resolve().parents[2] / "fixtures" / "workers" / "bench-python"
 STEPWELL = [sys.executable, "-c", "from emulator.cli import main; main()"]
+#: As on a user's machine, where Python keeps the bytecode of what it has imported once. Where it may not, each
+#: start compiles all modules anew, which takes 0.17 s of 0.4 s.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 _LOOK_AGAIN_S = 0.002
 _GIVE_UP_S = 90
 
@@ -72,7 +75,9 @@ class Server:
     def _spawn(self) -> subprocess.Popen[bytes]:
         args = [*STEPWELL, "dev", str(self.project), "--port", str(self.port), "--no-reload"]
         with self._log.open("ab") as log:
-            return subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+            return subprocess.Popen(
+                args, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=ENVIRONMENT
+            )
 
     @property
     def _log(self) -> Path:
