@@ -85,7 +85,7 @@ class Guard:
             await response(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        host = headers.get("host", "")
+        host = ", ".join(headers.getlist("host"))  # of several, which no browser sends, none is this machine
         problem = foreign_host(host, self.access.names) or foreign_origin(headers, host, scope)
         if problem is not None:
             return _refuse(scope, ApiError("foreign", problem))

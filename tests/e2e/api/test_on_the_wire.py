@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -76,6 +76,15 @@ def test_a_foreign_host_is_refused_on_our_paths_and_not_on_the_workers(server: D
 
     assert ours.startswith("HTTP/1.1 403 ")
     assert workers.startswith("HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("hosts", [("localhost", "evil.example"), ("evil.example", "localhost")])
+def test_of_several_hosts_none_is_this_machine(server: DevProcess, hosts: tuple[str, str]) -> None:
+    first, second = hosts
+    with connected(server) as one:
+        one.sendall(head("GET", FLOW, f"Host: {second}", host=first))
+
+        assert answer(one).startswith("HTTP/1.1 403 ")
 
 
 @pytest.mark.parametrize(
@@ -199,3 +208,51 @@ def test_a_client_that_leaves_before_its_body_is_whole_does_nothing_and_is_no_fa
 
     assert server.http.get(f"{FLOW}/instances/never").status_code == 404
     assert "Traceback" not in server.output
+
+
+def test_a_page_of_another_site_opens_no_websocket(server: DevProcess) -> None:
+    asked = (
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: " + "A" * 22 + "==",
+    )
+    with connected(server) as one:
+        one.sendall(head("GET", "/cdn-cgi/local/stepwell/clock", "Origin: https://evil.example", *asked))
+
+        assert one.recv(65_536).startswith(b"HTTP/1.1 403 ")
+
+
+def test_requests_that_never_end_hold_up_nobody(fresh: DevProcess) -> None:
+    fresh.create("flow", "one", {"wait": "go"})
+    fresh.until_status("flow", "one", "waiting")
+    begun = head("POST", f"{FLOW}/instances", "Content-Length: 100") + b'{"instance_id": "never"'
+    with ExitStack() as opened:
+        for _ in range(200):
+            opened.enter_context(connected(fresh)).sendall(begun)
+
+        fresh.post(f"{FLOW}/instances/one/events/go", {"by": "me"})
+        assert fresh.until_status("flow", "one", "complete")["output"]["received"] == {"by": "me"}
+
+    assert fresh.http.get(f"{FLOW}/instances/never").status_code == 404
+
+
+@pytest.mark.parametrize("host", ["::1", "localhost"])
+def test_loopback_needs_no_token_whatever_it_is_called(
+    dev: Callable[..., DevProcess], project: Callable[..., Path], host: str
+) -> None:
+    running = dev(project(SOURCE), "--host", host)
+
+    assert running.get(FLOW)["success"] is True
+
+
+def test_another_address_than_loopback_needs_a_token(
+    dev: Callable[..., DevProcess], project: Callable[..., Path]
+) -> None:
+    running = dev(project(SOURCE), "--host", "0.0.0.0", "--token", "secret")
+    port = running.url.rpartition(":")[2]
+
+    def status(headers: dict[str, str]) -> int:
+        return running.http.get(f"http://127.0.0.1:{port}{FLOW}", headers=headers).status_code
+
+    assert (status({}), status({"Authorization": "Bearer secret"})) == (401, 200)

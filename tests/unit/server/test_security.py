@@ -19,7 +19,9 @@ PATHS = [
     "/cdn-cgi/local/stepwell/clock",
     "/cdn-cgi/handler/scheduled",
     "/__dashboard",
+    "/__dashboard/stream",
 ]
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 
 
 async def nothing(payload: Any, step: Any) -> None:
@@ -60,6 +62,33 @@ async def test_the_name_given_with_host_is_allowed(world: Any, apis: Any, rest: 
     answer = await api.send("GET", rest, headers={"Host": "devbox.lan:8787", "Authorization": "Bearer t"})
 
     assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "headers", [{"Host": "localhost.evil.com:8787"}, {"Origin": "https://evil.example"}, {"Origin": "null"}]
+)
+async def test_no_method_is_let_through_and_no_page_may_read_the_answer(
+    world: Any, api: Any, rest: str, method: str, headers: dict[str, str]
+) -> None:
+    await world.start(nothing)
+
+    answer = await api.send(method, rest, headers=headers)
+
+    assert answer.status_code == 403
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
+async def test_a_form_of_another_site_does_nothing(world: Any, api: Any, content_type: str) -> None:
+    """What a page may send anywhere without asking first."""
+    await world.start(nothing)
+    headers = {"Origin": "https://evil.example", "Content-Type": content_type}
+
+    answer = await api.send("POST", "", content=b'{"instance_id": "one"}', headers=headers)
+
+    assert answer.status_code == 403
+    assert world.status() == "gone"
 
 
 # -- Origin
