@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import traceback
@@ -51,7 +52,12 @@ def _keep_user_frames(shown: traceback.TracebackException) -> bool:
 
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_OURS = (os.path.join(_HERE, "bindings", ""), os.path.join(_HERE, "emulator", ""), "<frozen importlib")
+_OURS = (
+    os.path.join(_HERE, "bindings", ""),
+    os.path.join(_HERE, "emulator", ""),
+    "<frozen importlib",
+    importlib.__file__,  # import_module, by which a Worker's entry is loaded
+)
 
 
 def is_ours(filename: str) -> bool:

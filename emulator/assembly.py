@@ -22,7 +22,7 @@ from emulator.server.listener import Listener
 from emulator.server.notices import Notices
 from emulator.server.parts import ServerParts
 from emulator.storage.sqlite import SqliteStore
-from emulator.worker.host import Generation, WorkerHost
+from emulator.worker.host import Generation, WorkerCodeError, WorkerHost
 from emulator.worker.hosts import Hosts
 
 #: Limits that only the documentation states, and no engine enforces (compat switch enforce_documented_limits).
@@ -162,9 +162,19 @@ class Emulator:
         self._loaded: dict[int, str] = {}
 
     async def start(self) -> None:
-        """Loads the Workers, takes over unfinished instances, and serves. Raises `WorkerLoadError`."""
+        """Loads the Workers, takes over unfinished instances, and serves.
+
+        Raises `WorkerLoadError`. With reload on, code that is broken waits to be mended instead, and with it all
+        instances of the Worker: `notices` says why.
+        """
         for index, worker in enumerate(self.workers):
-            generation = await worker.host.load()
+            try:
+                generation = await worker.host.load()
+            except WorkerCodeError as error:
+                if not self.settings.reload:
+                    raise
+                self.notices.not_loaded(worker.host.name, str(error), runs=False)
+                continue
             self._loaded[index] = generation.version_id
             define(self.engine, self.settings, worker, generation)
         await self.engine.start()
@@ -207,6 +217,11 @@ class Emulator:
         version = self._loaded.get(index)
         self._loaded[index] = generation.version_id
         return version != generation.version_id
+
+    @property
+    def unloaded(self) -> list[int]:
+        """Which Workers have no code, since it is broken."""
+        return [index for index in range(len(self.workers)) if index not in self._loaded]
 
     async def stop(self, grace_ms: int) -> None:
         """Steps in flight get `grace_ms` to end; the rest goes on at the next start."""

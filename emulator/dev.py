@@ -146,6 +146,8 @@ class _Session:
         reads = self._watch_reads()
         try:
             await emulator.start()
+            for problem in dict.fromkeys(emulator.notices.problems.values()):
+                _log.error("%s\nSave a file that mends it: it is loaded then.", problem)
             self._folder.announce(emulator.url)
             self._printer.text(f"Ready on {self._printer.style(emulator.url, 'bold', 'green')}")
             self._tell_of_the_token()
@@ -216,7 +218,12 @@ class _Session:
 
             watching += [
                 asyncio.create_task(
-                    watch(one.project.folder, partial(self._reload, emulator, index), ignored=[self._folder.path])
+                    watch(
+                        one.project.folder,
+                        partial(self._reload, emulator, index),
+                        ignored=[self._folder.path],
+                        at_once=index in emulator.unloaded,
+                    )
                 )
                 for index, one in enumerate(self._opened)
             ]
@@ -233,15 +240,23 @@ class _Session:
                 self._stopping.set()
 
     async def _reload(self, emulator: Emulator, index: int) -> None:
+        """Loads a Worker anew, and with it those that had to wait: the bundles of all go into one runtime."""
+        await self._load_again(emulator, index)
+        for other in emulator.unloaded:
+            if other != index:
+                await self._load_again(emulator, other)
+
+    async def _load_again(self, emulator: Emulator, index: int) -> None:
         name = emulator.workers[index].host.name
         problem = emulator.notices.problems.get(name)
         try:
             is_new = await emulator.reload(index, self._sources[index].open().project)
         except (ConfigError, WorkerLoadError) as error:
             # One save may be several changes: what is wrong is told once.
-            again = str(error) == problem
-            _log.log(logging.DEBUG if again else logging.ERROR, "%s\nWhat ran before goes on running.", error)
-            emulator.notices.not_loaded(name, str(error))
+            again, runs = str(error) == problem, index not in emulator.unloaded
+            then = "What ran before goes on running." if runs else "Save a file that mends it: it is loaded then."
+            _log.log(logging.DEBUG if again else logging.ERROR, "%s\n%s", error, then)
+            emulator.notices.not_loaded(name, str(error), runs=runs)
         else:
             # A file that is no code may be the one that our output goes to: to tell of it would change it again.
             is_news = is_new or problem is not None

@@ -33,10 +33,11 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A Worker whose code cannot be loaded as it is now."""
+    """A Worker whose code cannot be loaded as it is now. `runs`: that of an earlier load goes on."""
 
     worker: str
     error: ErrorView
+    runs: bool = True
 
 
 @dataclass(frozen=True, slots=True)

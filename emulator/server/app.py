@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from emulator.server.parts import ServerParts
 from emulator.server.request_lines import RequestLines
+from emulator.server.unloaded import WhileUnloaded
 from emulator.worker.host import AsgiApp, Receive, Scope, Send
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ class App:
 
     def __init__(self, parts: ServerParts) -> None:
         self._parts = parts
-        self._worker: AsgiApp = parts.hosts[0].front_door()
+        host = parts.hosts[0]
+        self._worker: AsgiApp = WhileUnloaded(host.front_door(), parts.notices, host.name)
         if parts.settings.log_requests:
             self._worker = RequestLines(self._worker)
         self._ours: Starlette | None = None

@@ -108,8 +108,11 @@ class Reads:
         return None if places is None else Blocked(now - self.live.watch.blocked_ms, places)
 
     def _troubles(self) -> tuple[Trouble, ...]:
-        problems = self.parts.notices.problems
-        return tuple(Trouble(name, load_error(text, self.sources.of(name))) for name, text in problems.items())
+        notices = self.parts.notices
+        return tuple(
+            Trouble(name, load_error(text, self.sources.of(name)), runs=name not in notices.unloaded)
+            for name, text in notices.problems.items()
+        )
 
     def _failure(self) -> str:
         error = self.parts.engine.failure

@@ -10,13 +10,19 @@ class Notices:
 
     def __init__(self) -> None:
         self._problems: dict[str, str] = {}
+        self._unloaded: frozenset[str] = frozenset()
         self._listeners: list[Callable[[], None]] = []
         self._stopping = False
 
     @property
     def problems(self) -> Mapping[str, str]:
-        """Why the last load of a Worker failed, by its name; what was loaded before it is in use."""
+        """Why the last load of a Worker failed, by its name; what was loaded before it, if anything, is in use."""
         return self._problems
+
+    @property
+    def unloaded(self) -> frozenset[str]:
+        """The Workers among them that have no code at all."""
+        return self._unloaded
 
     @property
     def stopping(self) -> bool:
@@ -30,10 +36,13 @@ class Notices:
     def loaded(self, worker: str) -> None:
         if worker in self._problems:
             self._problems = {name: text for name, text in self._problems.items() if name != worker}
+            self._unloaded -= {worker}
             self._tell()
 
-    def not_loaded(self, worker: str, problem: str) -> None:
+    def not_loaded(self, worker: str, problem: str, *, runs: bool) -> None:
+        """`runs`: what was loaded of it before goes on."""
         self._problems = {**self._problems, worker: problem}
+        self._unloaded = self._unloaded - {worker} if runs else self._unloaded | {worker}
         self._tell()
 
     def stop(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from emulator.config.model import WorkerConfig
-from emulator.worker.host import WorkerLoadError
+from emulator.worker.host import WorkerCodeError
 
 JAVASCRIPT: Final = Path(__file__).parents[2] / "bindings" / "javascript"
 OUTPUT: Final = "worker.js"
@@ -72,7 +72,7 @@ def write_entry(config: WorkerConfig, folder: Path, *, runs_path: bool) -> Path:
 
 
 async def bundle(config: WorkerConfig, esbuild: Path, entry: Path, folder: Path) -> Bundle:
-    """Bundles. Raises `WorkerLoadError` with esbuild's own report, which shows file, line and column."""
+    """Bundles. Raises `WorkerCodeError` with esbuild's own report, which shows file, line and column."""
     shutil.rmtree(folder, ignore_errors=True)
     command = [str(esbuild), *arguments(config, entry, folder)]
     process = await asyncio.create_subprocess_exec(
@@ -81,7 +81,7 @@ async def bundle(config: WorkerConfig, esbuild: Path, entry: Path, folder: Path)
     _, errors = await process.communicate()
     if process.returncode != 0:
         text = errors.decode(errors="replace").strip()
-        raise WorkerLoadError(f'The Worker "{config.name}" could not be bundled.\n\n{text}')
+        raise WorkerCodeError(f'The Worker "{config.name}" could not be bundled.\n\n{text}')
     return _read(folder)
 
 

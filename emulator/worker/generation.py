@@ -16,7 +16,7 @@ from emulator.worker.caretaker import Caretaker
 from emulator.worker.child import Child
 from emulator.worker.console import Console, ConsoleLine, log_line
 from emulator.worker.frames import WireSocket
-from emulator.worker.host import HostCrashed, WorkerLoadError
+from emulator.worker.host import HostCrashed, WorkerCodeError
 from emulator.worker.launch import Doors, Launcher, RuntimeFailed
 from emulator.worker.lease import Lease
 from emulator.worker.passes import Pass, StreamLender
@@ -96,12 +96,12 @@ class RuntimeGeneration:
 
     # -- its life
     async def start(self) -> None:
-        """Starts the process for the first time. Raises `WorkerLoadError` with what the runtime said."""
+        """Starts the process for the first time. Raises `WorkerCodeError` with what the runtime said."""
         try:
             await self._process()
         except RuntimeFailed as error:
             self._stopped = True
-            raise WorkerLoadError(str(error)) from None
+            raise WorkerCodeError(str(error)) from None
 
     async def stop(self) -> None:
         self._stopped = True

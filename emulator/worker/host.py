@@ -25,6 +25,13 @@ class WorkerLoadError(Exception):
     """
 
 
+class WorkerCodeError(WorkerLoadError):
+    """The code itself is broken, and nothing else: it fails to compile, to bundle, or when it is first run.
+
+    Saving it again may mend that, while a class that the configuration names in vain needs a look at both.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Generation:
     """One load of a Worker's code. `version_id` is new whenever the code or the config changed.

@@ -21,7 +21,7 @@ from bindings.tracebacks import error_text
 from bindings.values import UNDEFINED_TEXT, Encoded, JsDict, decode, encode, ms_datetime
 from emulator.config.model import WorkerConfig
 from emulator.config.problems import class_not_exported, not_a_workflow
-from emulator.worker.host import WorkerLoadError
+from emulator.worker.host import WorkerCodeError, WorkerLoadError
 from emulator.worker.importer import ProjectFinder
 from emulator.worker.output import Emit, end_output, enter_output
 
@@ -49,7 +49,9 @@ class PythonGeneration:
         except BaseException as error:
             if is_ctrl_c(error):
                 raise
-            raise WorkerLoadError(_import_problem(self.config, error)) from error
+            if not self.config.main.exists():
+                raise WorkerLoadError(_no_main(self.config)) from error
+            raise WorkerCodeError(_import_problem(self.config, error)) from error
         check_classes(self.config, self.module)
         ProjectFinder.installed().serve_libraries(self._space)
 
@@ -130,10 +132,13 @@ def _is_own_workflow(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, WorkflowEntrypoint) and value is not WorkflowEntrypoint
 
 
+def _no_main(config: WorkerConfig) -> str:
+    main = os.path.relpath(config.main, config.folder)
+    return f"{main} does not exist: `main` in the configuration must name the Worker's entry file."
+
+
 def _import_problem(config: WorkerConfig, error: BaseException) -> str:
     main = os.path.relpath(config.main, config.folder)
-    if isinstance(error, FileNotFoundError) or not config.main.exists():
-        return f"{main} does not exist: `main` in the configuration must name the Worker's entry file."
     if isinstance(error, SyntaxError):
         problem = f"{main} cannot be loaded: there is a syntax error in it or in a module that it imports."
     elif isinstance(error, ModuleNotFoundError):

@@ -62,6 +62,7 @@ class PythonHost:
         self._background: set[asyncio.Future[Any]] = set()
         self._first_seen: dict[str, str] = {}
         self._streams = ExitStack()
+        self._routed = False
 
     @property
     def name(self) -> str:
@@ -85,7 +86,8 @@ class PythonHost:
 
     async def load(self) -> Generation:
         """See `WorkerHost.load`."""
-        if self._current is None:
+        if not self._routed:
+            self._routed = True
             _use_utc()
             self._streams.enter_context(routed_output())
         env = build_env(self._config, self._variables, self._workflows, self._other_binding)

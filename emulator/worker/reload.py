@@ -21,17 +21,30 @@ _IGNORED_ENDINGS: Final = (".sqlite", ".sqlite-wal", ".sqlite-shm", ".db", ".db-
 #: Changes that come within this time of each other are one: an editor writes a file in several steps.
 _STEP_MS: Final = 50
 _LONGEST_MS: Final = 300
+#: Turns of the loop after which the folder and those in it are watched.
+_TURNS_TO_BEGIN: Final = 4
 
 
-async def watch(folder: Path, on_change: Callable[[], Awaitable[None]], *, ignored: Collection[Path] = ()) -> None:
+async def watch(
+    folder: Path,
+    on_change: Callable[[], Awaitable[None]],
+    *,
+    ignored: Collection[Path] = (),
+    at_once: bool = False,
+) -> None:
     """Calls `on_change` after each change of the project's files, until it is cancelled.
 
     One call at a time; what changes during a call leads to the next. `ignored` names files and folders besides the
-    usual ones, such as a state folder inside the project.
+    usual ones, such as a state folder inside the project. `at_once`: the first call comes as soon as changes are
+    noticed, for one that may have been made before.
     """
     changed = asyncio.Event()
     watching = asyncio.ensure_future(_watch_tree(folder, _filter(ignored), changed))
     try:
+        for _ in range(_TURNS_TO_BEGIN):
+            await asyncio.sleep(0)
+        if at_once:
+            changed.set()
         while True:
             await _either(watching, changed)
             changed.clear()

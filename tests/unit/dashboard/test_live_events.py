@@ -130,7 +130,7 @@ async def test_every_stream_ends_when_the_emulator_stops(live: LiveEvents, notic
 async def test_code_that_could_not_be_loaded_concerns_every_page(live: LiveEvents, notices: Notices) -> None:
     seen, _ = live.since(0, 7)
 
-    notices.not_loaded("shop", "a syntax error")
+    notices.not_loaded("shop", "a syntax error", runs=True)
     await asyncio.sleep(0)
 
     assert live.since(seen, 7)[1]
@@ -138,8 +138,8 @@ async def test_code_that_could_not_be_loaded_concerns_every_page(live: LiveEvent
 
 
 def test_a_load_that_goes_well_takes_its_problem_away(notices: Notices) -> None:
-    notices.not_loaded("shop", "a syntax error")
-    notices.not_loaded("bank", "no class")
+    notices.not_loaded("shop", "a syntax error", runs=True)
+    notices.not_loaded("bank", "no class", runs=True)
 
     notices.loaded("shop")
 

@@ -1,0 +1,26 @@
+"""What a Worker answers as long as its code could not be loaded even once: why, with its source lines."""
+
+from __future__ import annotations
+
+from emulator.server.notices import Notices
+from emulator.worker.host import AsgiApp, Receive, Scope, Send
+
+_HEADERS = [(b"content-type", b"text/plain;charset=utf-8"), (b"cache-control", b"no-store")]
+
+
+class WhileUnloaded:
+    """The app of a Worker. Until there is code for it, requests are answered with 503 and the error."""
+
+    def __init__(self, app: AsgiApp, notices: Notices, worker: str) -> None:
+        self._app = app
+        self._notices = notices
+        self._worker = worker
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or self._worker not in self._notices.unloaded:
+            await self._app(scope, receive, send)
+            return
+        problem = self._notices.problems.get(self._worker, "")
+        text = f"{problem}\n\nThe Worker {self._worker!r} is loaded as soon as a file is saved that mends it.\n"
+        await send({"type": "http.response.start", "status": 503, "headers": _HEADERS})
+        await send({"type": "http.response.body", "body": text.encode(errors="replace")})
