@@ -1,4 +1,6 @@
 // The `step` of run(): the argument forms of Cloudflare's methods, each turned into one message.
+import { siteOf } from "./site.mjs";
+
 const isObject = (value) => typeof value === "object" && value !== null;
 
 export class WorkflowStep {
@@ -14,7 +16,8 @@ export class WorkflowStep {
     const { rollback, rollbackConfig } = rollbackOf(name, options);
     const [sent, delay] = withoutDelayFunction(config);
     const [sentRollback, rollbackDelay] = withoutDelayFunction(rollbackConfig);
-    const head = { t: "do" }; // flags are sent only when they are set: most steps have none but the first
+    const head = { t: "do", at: siteOf("do", name) };
+    // Flags are sent only when they are set: most steps have none but the first.
     if (typeof callback === "function") head.callback = true;
     if (delay !== undefined) head.delay = true;
     if (rollback !== undefined) head.rollback = true;
@@ -25,17 +28,17 @@ export class WorkflowStep {
   }
 
   async sleep(name, duration) {
-    return this.#pass.call({ t: "sleep" }, [name, duration]);
+    return this.#pass.call({ t: "sleep", at: siteOf("sleep", name) }, [name, duration]);
   }
 
   async sleepUntil(name, timestamp) {
     const isTime = typeof timestamp === "string" || timestamp === null || timestamp instanceof Date;
-    return this.#pass.call({ t: "sleepUntil" }, [name, isTime ? msOf(timestamp) : timestamp]);
+    return this.#pass.call({ t: "sleepUntil", at: siteOf("sleepUntil", name) }, [name, isTime ? msOf(timestamp) : timestamp]);
   }
 
   async waitForEvent(name, options) {
     void options.timeout; // without options: a TypeError in V8's words
-    return this.#pass.call({ t: "waitForEvent" }, [name, options]);
+    return this.#pass.call({ t: "waitForEvent", at: siteOf("waitForEvent", name) }, [name, options]);
   }
 }
 

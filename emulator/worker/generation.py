@@ -12,6 +12,7 @@ from typing import Any, Final
 from bindings.errors import ErrorInfo
 from bindings.ports import RemoteRunner, RunEvent, StepPort
 from bindings.values import Encoded
+from emulator.worker.call_sites import CallSites
 from emulator.worker.caretaker import Caretaker
 from emulator.worker.child import Child
 from emulator.worker.console import Console, ConsoleLine, log_line
@@ -77,6 +78,7 @@ class RuntimeGeneration:
         self.loop = asyncio.get_running_loop()
         self._launcher = launcher
         self._mappers = mappers
+        self._sites = {worker: CallSites(mapper.text) for worker, mapper in mappers.items()}
         self._lender = lender
         self._patience_s = patience_s
         self._instances: Counter[str] = Counter()
@@ -232,7 +234,7 @@ class RuntimeGeneration:
     async def run(self, worker: str, class_name: str, event: RunEvent, port: StepPort) -> Encoded:
         """One pass of run() in the process as it is now, or is again."""
         socket, idle = await self._socket(worker)
-        one = Pass(socket, port, self._lender, self._stood_ms, self._mappers[worker].info)
+        one = Pass(socket, port, self._lender, self._stood_ms, self._mappers[worker].info, self._sites[worker])
         socket.listener = one
         self._instances[event.instance_id] += 1
         self._note_recent(event.instance_id)

@@ -27,6 +27,7 @@ from bindings.ports import (
 )
 from bindings.values import Encoded, Value, decode
 from emulator.clock import monotonic_ns
+from emulator.worker.call_sites import CallSites
 from emulator.worker.host import HostCrashed
 from emulator.worker.incoming_stream import IncomingStream
 from emulator.worker.lease import Lease
@@ -95,8 +96,12 @@ class Pass:
         lender: StreamLender,
         stood_ms: Callable[[int], Coroutine[Any, Any, int]],
         mapped: Callable[[ErrorInfo], ErrorInfo] = lambda info: info,
+        sites: CallSites | None = None,
     ) -> None:
-        """`mapped` puts the user's own lines into the stack of an error; `stood_ms` is that of a `Watchdog`."""
+        """`mapped` puts the user's own lines into the stack of an error; `stood_ms` is that of a `Watchdog`.
+
+        `sites` are those of the Worker in this process.
+        """
         loop = asyncio.get_running_loop()
         self._lease: weakref.ref[Lease] | None = None
         #: Whether the runtime ended under it.
@@ -106,6 +111,7 @@ class Pass:
         self._lender = lender
         self._stood_ms = stood_ms
         self._mapped = mapped
+        self._sites = sites or CallSites()
         self._numbers = count(1)
         self._settled: asyncio.Future[None] | None = None
         #: How many answers to step calls were sent.
@@ -261,7 +267,8 @@ class Pass:
         if "rollback" in head:
             has_config = rollback_config is not None
             rollback = RollbackOptions(self._rollback_handler(call_id), rollback_config, has_config)
-        result = await self._port.do(name, config, callback, rollback)
+        site = self._sites.of("do", name, head.get("at"))
+        result = await self._port.do(name, config, callback, rollback, site)
         return self._done(call_id, result)
 
     def _done(self, call_id: int, result: StepResult) -> str:
@@ -275,13 +282,14 @@ class Pass:
     async def _wait(self, head: StepWait, body: str) -> str:
         name, argument = _arguments(body, 2)
         kind = head["t"]
+        site = self._sites.of(kind, name, head.get("at"))
         result = "null"
         if kind == "sleep":
-            await self._port.sleep(name, argument)
+            await self._port.sleep(name, argument, site)
         elif kind == "sleepUntil":
-            await self._port.sleep_until(name, argument)
+            await self._port.sleep_until(name, argument, site)
         else:
-            result = await self._port.wait_for_event(name, argument)
+            result = await self._port.wait_for_event(name, argument, site)
         body = '{"$":"undefined"}' if kind != "waitForEvent" else result
         return write_frame(Done(t="done", id=head["id"]), body)
 

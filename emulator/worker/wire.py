@@ -179,11 +179,13 @@ ToRuntime: TypeAlias = (
 class StepDo(TypedDict):
     """step.do was called. The body is `[name, config, rollbackConfig]`; the flags say which functions there are.
 
-    `parent` is the question whose callback made the call: the step is nested.
+    `parent` is the question whose callback made the call: the step is nested. `at` is the frame of who calls, which
+    comes with the first call of a name.
     """
 
     t: Literal["do"]
     id: int
+    at: NotRequired[str]
     parent: NotRequired[int]
     callback: NotRequired[bool]
     delay: NotRequired[bool]
@@ -196,6 +198,7 @@ class StepWait(TypedDict):
 
     t: Literal["sleep", "sleepUntil", "waitForEvent"]
     id: int
+    at: NotRequired[str]
     parent: NotRequired[int]
 
 
