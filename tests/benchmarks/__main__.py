@@ -5,6 +5,7 @@
     python -m tests.benchmarks --only over_http --runs 5
     python -m tests.benchmarks.limits             # the limits alone
     python -m tests.benchmarks.api                # the APIs with 100,000 instances stored, under three loads
+    python -m tests.benchmarks.dashboard          # the dashboard in Chromium, with 100,000 instances stored
     python -m tests.benchmarks.javascript         # JavaScript, beside wrangler and workerd
 
 Linux only: memory and CPU are read from /proc. Exits 1 when a figure misses what must hold.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
@@ -11,34 +12,36 @@ from tests.e2e.dashboard.running import Running
 Open = Callable[..., Page]
 
 
+#: From before a command is sent to the frame after which its outcome is on screen, by the page's own clock.
+_SEEN_AFTER = """async ([address, text]) => {
+    const began = performance.now();
+    const seen = new Promise((done) => {
+        const observer = new MutationObserver(() => {
+            if (!document.querySelector('#now').textContent.includes(text)) return;
+            observer.disconnect();
+            requestAnimationFrame(() => setTimeout(() => done(performance.now())));
+        });
+        observer.observe(document.querySelector('#main'), { subtree: true, childList: true, characterData: true });
+    });
+    await fetch(address, { method: 'POST', body: new URLSearchParams(), headers: { Accept: 'application/json' } });
+    return (await seen) - began;
+}"""
+
+
 def test_a_change_is_on_screen_within_200_ms(shop: Running, open_page: Open) -> None:
+    """The middle of five on a page that has drawn once; `python -m tests.benchmarks.dashboard` has the figures."""
     shop.create("orders", "watched", {})
     shop.idle()
-    page = open_page(shop.instance_url("orders", "watched"))
+    address = shop.instance_url("orders", "watched")
+    page = open_page(address)
     expect(page.locator("#live")).to_contain_text("Live")
-    page.evaluate(
-        """() => { new MutationObserver(() => {
-            const shown = document.querySelector('#now').textContent.includes('Paused.');
-            if (shown === window.shown) return;
-            window.shown = shown;
-            window.seen = performance.timeOrigin + performance.now(); })
-        .observe(document.querySelector('#main'), {subtree: true, childList: true, characterData: true}); }"""
-    )
-    times = [_seen_after_ms(shop, page, command) for command in ("pause", "resume") * 3]
+    times = []
+    for command, text in [("pause", "Paused."), ("resume", "sleeps; wakes")] * 3:
+        page.wait_for_timeout(250)
+        times.append(page.evaluate(_SEEN_AFTER, [f"{address}/do/{command}", text]))
 
     print(f"changes were on screen after {', '.join(f'{one:.0f}' for one in times)} ms")
-    # The best of six: what it needs, not what else the machine was doing.
-    assert min(times) < 200
-
-
-def _seen_after_ms(shop: Running, page: Page, command: str) -> float:
-    """From before the command until the page shows what came of it."""
-    page.wait_for_timeout(300)
-    page.evaluate("window.seen = 0")
-    began = page.evaluate("performance.timeOrigin + performance.now()")
-    shop.do(lambda: getattr(shop.engine.workflow("orders"), command)("watched"))
-    page.wait_for_function("() => window.seen > 0")
-    return float(page.evaluate("window.seen")) - float(began)
+    assert statistics.median(times[1:]) < 200
 
 
 def test_fr52_twenty_updates_neither_move_nor_fold_what_one_looks_at(shop: Running, open_page: Open) -> None:
