@@ -25,6 +25,7 @@ from emulator.engine.outcomes import Termination
 from emulator.server import moves
 from emulator.server.dashboard_answers import HEADERS, NotFound, page, wants_json
 from emulator.server.dashboard_reads import Found, Reads
+from emulator.server.pauses import done_within
 from emulator.storage.records import Trigger, WorkflowRow
 
 Form = Mapping[str, str]
@@ -116,10 +117,11 @@ class Actions:
 
     async def _terminate(self, found: Found, form: Form) -> Done:
         rollback, reason = bool(form.get("rollback")), form.get("reason", "").strip() or None
-        await self._thread.call(
+        command = self._thread.call(
             self._engine.commands.terminate, found.row.key, rollback=rollback, how=Termination(reason=reason)
         )
-        return f"{found.row.id} is terminated", None
+        done = await done_within(command, self._reads.parts.rollback_patience_s)
+        return f"{found.row.id} is {'terminated' if done else 'terminated when its rollbacks are done'}", None
 
     async def _restart(self, found: Found, form: Form) -> Done:
         origin = None

@@ -33,3 +33,5 @@ class ServerParts:
     notices: Notices = field(default_factory=Notices)
     #: The largest body that is read on our own paths, in bytes.
     body_limit: int = field(default=32 * 1024 * 1024)
+    #: So many seconds an answer waits for the rollbacks of an instance that is terminated.
+    rollback_patience_s: float = 10.0

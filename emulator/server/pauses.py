@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 
 
 async def set_within(signal: asyncio.Event, seconds: float) -> bool:
@@ -18,3 +19,13 @@ async def set_within(signal: asyncio.Event, seconds: float) -> bool:
 async def pause(seconds: float) -> None:
     """Lets so many seconds pass."""
     await set_within(asyncio.Event(), seconds)
+
+
+async def done_within(command: Awaitable[None], seconds: float) -> bool:
+    """Whether a command of the engine was done within so many seconds; one that was not goes on by itself."""
+    try:
+        async with asyncio.timeout(seconds):
+            await command
+    except TimeoutError:
+        return False
+    return True

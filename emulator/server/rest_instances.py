@@ -14,6 +14,7 @@ from emulator.server.answers import success, success_with
 from emulator.server.endpoints import Call
 from emulator.server.errors import ApiError
 from emulator.server.kinds import BadValue
+from emulator.server.pauses import done_within
 from emulator.server.steps_view import View
 from emulator.storage.records import InstanceRow, PageFilter, Status, WorkflowRow
 
@@ -140,7 +141,8 @@ async def apply_status(call: Call, workflow: WorkflowRow, body: dict[str, Any]) 
         case "resume":
             await thread.call(binding.resume, instance_id)
         case "terminate":
-            await thread.call(binding.terminate, instance_id, body)
+            # Rollbacks may be tried again for hours; a client that waits for a minute asks again, and ends them.
+            await done_within(thread.call(binding.terminate, instance_id, body), call.parts.rollback_patience_s)
         case "restart":
             await thread.call(binding.restart, instance_id, restart_options(body))
         case "skipSleep" | "timeOut":

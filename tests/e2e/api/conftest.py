@@ -33,7 +33,10 @@ class Flow(WorkflowEntrypoint):
                 raise ValueError(f"attempt {ctx['attempt']} failed")
             return {"prepared": payload}
 
-        @step.do("secret", config={"sensitive": "output"})
+        async def forget(given):
+            pass
+
+        @step.do("secret", config={"sensitive": "output"}, rollback=forget)
         async def secret():
             return "hunter2"
 

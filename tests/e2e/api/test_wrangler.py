@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -240,6 +241,29 @@ def test_instances_pause_resume_and_terminate(wrangler: Any, fresh: DevProcess) 
 
 
 @both
+def test_instances_terminate_with_rollbacks(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("flow", "one", {"nap": "1 day"})
+    fresh.until_status("flow", "one", "waiting")
+
+    text = said(wrangler("instances", "terminate", "flow", "latest", "--rollback"))
+
+    found = fresh.instance("flow", "one")
+    assert 'instance "one" from flow was terminated successfully' in text
+    assert (found["status"], found["rollback"]) == ("terminated", {"outcome": "complete", "error": None})
+
+
+@both
+def test_commands_on_an_instance_that_is_missing(wrangler: Any) -> None:
+    commands = [("describe",), ("pause",), ("restart",), ("send-event", "--type", "go")]
+
+    for command, *more in commands:
+        ran = wrangler("instances", command, "flow", "missing", *more)
+        text = ran.out + ran.err
+        assert ran.code == 1
+        assert "instance.not_found [code: 10400]" in text or "Workflow instance 'missing' not found." in text
+
+
+@both
 def test_instances_terminate_of_a_finished_one(wrangler: Any, fresh: DevProcess) -> None:
     fresh.create("quick", "one")
     fresh.until_status("quick", "one")
@@ -280,6 +304,17 @@ def test_instances_restart_from_a_step(wrangler: Any, fresh: DevProcess) -> None
 
 
 @both
+def test_instances_restart_from_a_step_that_never_ran(wrangler: Any, fresh: DevProcess) -> None:
+    fresh.create("flow", "one", {"nap": "1 day"})
+    fresh.until_status("flow", "one", "waiting")
+
+    ran = wrangler("instances", "restart", "flow", "one", "--from-step-name", "never")
+
+    assert ran.code == 1
+    assert 'Step "never" not found in execution history' in ran.out + ran.err
+
+
+@both
 def test_instances_send_event(wrangler: Any, fresh: DevProcess) -> None:
     fresh.create("flow", "one", {"wait": "go"})
     fresh.until_status("flow", "one", "waiting")
@@ -299,6 +334,18 @@ def test_instances_delete(wrangler: Any, fresh: DevProcess) -> None:
 
     assert 'Deleted workflow instances from "quick": "a", "b"' in text
     assert fresh.get("/client/v4/accounts/x/workflows/quick/instances")["result"] == []
+
+
+@both
+def test_instances_delete_by_a_file(wrangler: Any, fresh: DevProcess, tmp_path: Path) -> None:
+    for one in ("a", "b", "c"):
+        fresh.create("quick", one)
+    (tmp_path / "ids.json").write_text('["a", "c"]')
+
+    text = said(wrangler("instances", "delete", "quick", "--filename", "ids.json"))
+
+    assert 'Deleted workflow instances from "quick": "a", "c"' in text
+    assert [row["id"] for row in fresh.get("/client/v4/accounts/x/workflows/quick/instances")["result"]] == ["b"]
 
 
 @both
@@ -322,6 +369,18 @@ def test_instances_terminate_all(wrangler: Any, fresh: DevProcess) -> None:
 
     assert 'A job to terminate instances from Workflow "flow" has been started.' in text
     assert {fresh.instance("flow", one)["status"] for one in ("a", "b")} == {"terminated"}
+
+
+@remote
+def test_instances_terminate_all_in_one_status(wrangler: Any, fresh: DevProcess) -> None:
+    for one in ("asleep", "held"):
+        fresh.create("flow", one, {"nap": "1 day"})
+        fresh.until_status("flow", one, "waiting")
+    fresh.command("flow", "held", "pause")
+
+    said(wrangler("instances", "terminate-all", "flow", "--status", "paused"))
+
+    assert [fresh.instance("flow", one)["status"] for one in ("asleep", "held")] == ["waiting", "terminated"]
 
 
 @both

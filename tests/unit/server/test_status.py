@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -49,6 +50,32 @@ async def test_a_paused_instance_is_resumed(world: Any, api: Any) -> None:
     await api.patch("one", status="pause")
 
     assert (await api.patch("one", status="resume"))["status"] == "waiting"
+
+
+async def test_an_answer_does_not_wait_for_long_rollbacks_which_go_on(world: Any, api: Any) -> None:
+    """Official clients ask again when a minute has brought no answer; that would end the rollbacks."""
+    undoing, undone = asyncio.Event(), asyncio.Event()
+
+    async def undo() -> None:
+        undoing.set()
+        await undone.wait()
+
+    async def flow(payload: Any, step: Any) -> None:
+        await step.do("a", lambda: 1, rollback=undo)
+        await step.sleep("nap", "1 day")
+
+    await world.start(flow)
+    await world.create()
+    api.parts.rollback_patience_s = 0.05
+
+    answered = await api.patch("one", status="terminate", rollback=True)
+    await undoing.wait()
+    undone.set()
+    await world.idle()
+
+    assert answered["status"] == "rollingBack"
+    assert (await api.get("/one"))["rollback"] == {"outcome": "complete", "error": None}
+    assert world.status() == "terminated"
 
 
 async def test_an_instance_is_terminated(world: Any, api: Any) -> None:
