@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, unquote, urlencode
 
+from emulator.dashboard.assets import modules, version
+
 BASE: Final = "/__dashboard"
 
 Query = Mapping[str, str | int | Sequence[str] | None]
@@ -59,7 +61,11 @@ class Urls:
         return f"{BASE}/help"
 
     def static(self, name: str) -> str:
-        return f"{BASE}/static/{name}"
+        return f"{BASE}/static/{version()}/{name}"
+
+    def modules(self) -> tuple[str, ...]:
+        """Scripts that every page needs, beside the first one."""
+        return tuple(map(self.static, modules()))
 
     def workflow(self, name: str) -> str:
         return f"{BASE}/workflows/{_part(name)}"

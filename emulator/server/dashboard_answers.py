@@ -1,13 +1,10 @@
-"""Answers of the dashboard: pages, the same as JSON, fragments, static files; all under one strict policy."""
+"""Answers of the dashboard: pages, the same as JSON, texts, downloads; all under one strict policy."""
 
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 from dataclasses import asdict, is_dataclass
-from functools import cache
-from importlib import resources
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -38,7 +35,6 @@ HEADERS: Final = {
 }
 #: Packs a page to a tenth in a millisecond.
 _QUICK: Final = 1
-_TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
 class NotFound(Exception):
@@ -57,12 +53,12 @@ def page(request: Request, template: str, frame: Frame, view: Any, status: int =
     html = render(template, frame=frame, view=view)
     # Halves of surrogate pairs are legal in JavaScript texts and in no encoding.
     body, headers = html.encode("utf-8", "replace"), {**HEADERS, "Vary": "Accept-Encoding"}
-    if _takes_gzip(request):
+    if takes_gzip(request):
         body, headers["Content-Encoding"] = gzip.compress(body, _QUICK, mtime=0), "gzip"
     return Response(body, status, headers, "text/html; charset=utf-8")
 
 
-def _takes_gzip(request: Request) -> bool:
+def takes_gzip(request: Request) -> bool:
     return "gzip" in request.headers.get("accept-encoding", "")
 
 
@@ -79,34 +75,3 @@ def download(body: str | bytes, name: str, media_type: str) -> Response:
 
 def plain(text: str, status: int = 200) -> Response:
     return PlainTextResponse(text.encode("utf-8", "replace"), status, HEADERS)
-
-
-# -- static files
-
-
-@cache
-def _static(name: str) -> tuple[bytes, bytes, str] | None:
-    """A file of ours, the same packed, and its tag; the style sheets are served as one."""
-    folder = resources.files("emulator.dashboard") / "static"
-    if name == "style.css":
-        sheets = sorted((one for one in (folder / "css").iterdir()), key=lambda one: one.name)
-        body = b"\n".join(sheet.read_bytes() for sheet in sheets)
-    elif name in {one.name for one in folder.iterdir()} and "." in name:
-        body = (folder / name).read_bytes()
-    else:
-        return None
-    return body, gzip.compress(body, mtime=0), f'"{hashlib.sha256(body).hexdigest()[:20]}"'
-
-
-def static(request: Request) -> Response:
-    name = request.path_params["name"]
-    found = _static(name)
-    if found is None:
-        return plain("There is no such file.", 404)
-    body, packed, tag = found
-    headers = {**HEADERS, "Cache-Control": "no-cache", "ETag": tag, "Vary": "Accept-Encoding"}
-    if request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    if _takes_gzip(request):
-        body, headers["Content-Encoding"] = packed, "gzip"
-    return Response(body, 200, headers, _TYPES[name.rpartition(".")[2]])

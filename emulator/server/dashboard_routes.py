@@ -15,13 +15,14 @@ from starlette.routing import Route
 from emulator.dashboard.columns import chosen_columns
 from emulator.dashboard.urls import BASE
 from emulator.server.dashboard_actions import Actions
-from emulator.server.dashboard_answers import HEADERS, NotFound, page, static
+from emulator.server.dashboard_answers import HEADERS, NotFound, page
 from emulator.server.dashboard_bulk import Bulk
 from emulator.server.dashboard_instance import InstancePages
 from emulator.server.dashboard_pages import Pages
 from emulator.server.dashboard_reads import COLUMNS_COOKIE, THEMES, Reads
 from emulator.server.dashboard_runs import RunPages
 from emulator.server.dashboard_workflows import WorkflowPages
+from emulator.server.dashboard_static import static
 from emulator.server.live import LiveEvents
 from emulator.server.parts import ServerParts
 
@@ -54,7 +55,7 @@ def routes(parts: ServerParts) -> list[Route]:
         Route(f"{BASE}/theme", set_theme, methods=["POST"]),
         Route(f"{BASE}/columns", set_columns, methods=["POST"]),
         Route(f"{BASE}/stream", _Stream(live).answer),
-        Route(f"{BASE}/static/{{name}}", static),
+        Route(f"{BASE}/static/{{version}}/{{name}}", static),
         Route(f"{BASE}/workflows", shown.get(workflows.workflows)),
         Route(f"{BASE}/workflows.json", shown.get(workflows.workflows)),
         Route(f"{BASE}/clock", shown.get(workflows.clock)),
