@@ -47,6 +47,13 @@ def list_snippets(base: str, workflow: str | None, statuses: Sequence[str]) -> t
     return (Snippet("curl", f"curl {shlex.quote(url)}"), Snippet("Stepwell", command))
 
 
+def page_snippets(base: str, path: str, command: str) -> tuple[Snippet, ...]:
+    """What a page shows, for a shell: its JSON, and a command of ours where there is one."""
+    address, question, query = path.partition("?")
+    url = f"{base}{address.rstrip('/')}.json{question}{query}"
+    return (Snippet("curl", f"curl {shlex.quote(url)}"), *([Snippet("Stepwell", command)] if command else ()))
+
+
 def event_snippets(
     base: str, workflow: str, instance_id: str, event_type: str, payload: str
 ) -> tuple[Snippet, ...]:

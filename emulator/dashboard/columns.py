@@ -27,6 +27,11 @@ class Column:
     shown: bool
 
 
+def columns_query(columns: Iterable[Column]) -> str:
+    """The chosen ones as an address says them; "none" for none, since what is empty is left out there."""
+    return ".".join(column.name for column in columns if column.shown) or "none"
+
+
 def chosen_columns(names: Iterable[str] | None) -> tuple[Column, ...]:
     """All of them in their order; None is what nobody has chosen yet."""
     wanted = DEFAULT if names is None else frozenset(names) & _KNOWN

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from emulator.dashboard.clipboard import Snippet
 from emulator.dashboard.errors import ErrorView
 from emulator.dashboard.urls import Urls
 from emulator.storage.records import FINITE, Status, WorkflowRow
@@ -44,7 +45,7 @@ class Trouble:
 class Frame:
     """`watch` says which changes concern the page: "list", the key of an instance, or nothing.
 
-    `failure` is why the engine has stopped by itself.
+    `shell` are commands that give what the page shows. `failure` is why the engine has stopped by itself.
     """
 
     title: str
@@ -61,6 +62,7 @@ class Frame:
     path: str = ""
     section: str = ""
     shell_url: str = ""
+    shell: tuple[Snippet, ...] = ()
     urls: Urls = field(default_factory=Urls)
 
 

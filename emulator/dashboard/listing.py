@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from emulator.dashboard.clipboard import Snippet, list_snippets
-from emulator.dashboard.columns import Column, chosen_columns
+from emulator.dashboard.columns import Column, chosen_columns, columns_query
 from emulator.dashboard.query import ListQuery
 from emulator.dashboard.statuses import ORDER, STATUS_LOOKS, Look
 from emulator.dashboard.text import cut_middle
@@ -45,6 +45,8 @@ class ListInputs:
     outputs: Mapping[int, str] = field(default_factory=dict)
     matching: int | None = None
     columns: tuple[Column, ...] = field(default_factory=lambda: chosen_columns(None))
+    #: Whether the address says which columns: then the links of the page say it too.
+    columns_in_url: bool = False
     base_url: str = ""
     #: Rows that the page shows already and that may have left the list since.
     extra: Sequence[InstanceRow] = ()
@@ -119,6 +121,7 @@ class ListView:
     matching: int
     matching_exact: bool
     newest: bool
+    first_url: str
     newer_url: str | None
     older_url: str | None
     clear_url: str
@@ -127,12 +130,14 @@ class ListView:
     emptiness: Emptiness
     workflow: WorkflowRow | None
     columns: tuple[Column, ...]
+    columns_text: str
     snippets: tuple[Snippet, ...]
 
 
 def build_list(given: ListInputs) -> ListView:
     query = given.query
-    links = Links(query, given.page.order)
+    columns_text = columns_query(given.columns) if given.columns_in_url else ""
+    links = Links(query, given.page.order, columns_text)
     limit = given.page.limit
     more = len(given.rows) > limit
     shown = _page_rows(given, more)
@@ -144,20 +149,22 @@ def build_list(given: ListInputs) -> ListView:
     return ListView(
         query=query,
         tiles=_tiles(given, links),
-        rows=_rows(given, shown),
-        extra=_rows(given, [row for row in given.extra if row.key not in {one.key for one in shown}]),
+        rows=_rows(given, shown, links),
+        extra=_rows(given, [row for row in given.extra if row.key not in {one.key for one in shown}], links),
         total=total,
         matching=matching,
         matching_exact=matching < COUNTED or given.matching is None,
         newest=at_start and given.page.order is Order.NEWEST,
+        first_url=links.page(),
         newer_url=None if at_start or not shown else links.page(before=cursor_of(shown[0], given.page)),
         older_url=links.page(after=cursor_of(shown[-1], given.page)) if has_older and shown else None,
-        clear_url=Urls().home(workflow=query.workflow),
+        clear_url=links.cleared(query.workflow),
         orders=tuple(Choice(name, links.order(o), o is given.page.order, o) for o, name in ORDER_NAMES.items()),
         drops=links.drops(),
         emptiness=_emptiness(given, total),
         workflow=workflow,
         columns=given.columns,
+        columns_text=columns_text,
         snippets=list_snippets(given.base_url, query.workflow, [str(status) for status in query.statuses]),
     )
 
@@ -195,7 +202,7 @@ def _tiles(given: ListInputs, links: Links) -> tuple[Tile, ...]:
     )
 
 
-def _rows(given: ListInputs, shown: Sequence[InstanceRow]) -> tuple[Row, ...]:
+def _rows(given: ListInputs, shown: Sequence[InstanceRow], links: Links) -> tuple[Row, ...]:
     urls = Urls()
     workflows = {row.key: row for row in given.workflows}
     tallies: dict[int, list[StepTally]] = {}
@@ -222,7 +229,7 @@ def _rows(given: ListInputs, shown: Sequence[InstanceRow]) -> tuple[Row, ...]:
                 short_id=cut_middle(row.id, 44),
                 url=urls.instance(name, row.id),
                 workflow=name,
-                workflow_url=urls.home(workflow=name),
+                workflow_url=links.cleared(name),
                 status=row.status,
                 look=STATUS_LOOKS[row.status],
                 where=sentence,
@@ -268,9 +275,11 @@ def cursor_of(row: InstanceRow, page: ListPage) -> Cursor:
 class Links:
     """The list's own addresses: the same view with one thing changed."""
 
-    def __init__(self, query: ListQuery, order: Order) -> None:
+    def __init__(self, query: ListQuery, order: Order, columns: str = "") -> None:
+        """`columns` as the address of the page says them; empty where it does not."""
         self._query = query
         self._order = order
+        self._columns = columns
         self._urls = Urls()
 
     def _url(self, **changed: str | list[str] | None) -> str:
@@ -279,6 +288,7 @@ class Links:
             "q": self._query.text,
             "status": [str(status) for status in self._query.statuses if not self._in_text(status)],
             "sort": None if self._order is Order.NEWEST else str(self._order),
+            "columns": self._columns,
         }
         return self._urls.home(**{**parts, **changed})
 
@@ -300,6 +310,10 @@ class Links:
             after=f"{after.value}.{after.key}" if after else None,
             before=f"{before.value}.{before.key}" if before else None,
         )
+
+    def cleared(self, workflow: str | None) -> str:
+        """Of a Workflow, or of all, without filters and in the usual order."""
+        return self._url(workflow=workflow, q=None, status=None, sort=None)
 
     def drops(self) -> tuple[Choice, ...]:
         """For a list that shows nothing: the same without one of its filters."""

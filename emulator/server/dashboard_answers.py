@@ -49,7 +49,7 @@ def wants_json(request: Request) -> bool:
 def page(request: Request, template: str, frame: Frame, view: Any, status: int = 200) -> Response:
     """The page, or its view model as JSON."""
     if wants_json(request):
-        return as_json(asdict(view) if is_dataclass(view) and not isinstance(view, type) else view, status)
+        return as_json(view, status)
     html = render(template, frame=frame, view=view)
     # Halves of surrogate pairs are legal in JavaScript texts and in no encoding.
     body, headers = html.encode("utf-8", "replace"), {**HEADERS, "Vary": "Accept-Encoding"}
@@ -63,7 +63,11 @@ def takes_gzip(request: Request) -> bool:
 
 
 def as_json(data: object, status: int = 200) -> Response:
-    return Response(json.dumps(data, default=str, indent=2), status, HEADERS, "application/json")
+    return Response(json.dumps(data, default=_plain, indent=2), status, HEADERS, "application/json")
+
+
+def _plain(value: object) -> object:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def download(body: str | bytes, name: str, media_type: str) -> Response:

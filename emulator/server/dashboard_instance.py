@@ -59,15 +59,21 @@ class InstancePages:
         zoomed = self._zoomed(request, given)
         if zoomed is not None:
             return zoomed
+        snippets = self._snippets(found)
         view = replace(
             build_instance(given, self._advice(given)),
-            snippets=self._snippets(found),
+            snippets=snippets,
             panel=self.panel(given, given.selected) if given.selected is not None else None,
             graph=self._graph(request, given) if given.tab == "graph" else None,
             replay=self._reads.replays.get(found.row.key),
         )
         frame = self._reads.frame(
-            request, found.row.id, section="list", selected=found.workflow.name, watch=str(found.row.key)
+            request,
+            found.row.id,
+            section="list",
+            selected=found.workflow.name,
+            watch=str(found.row.key),
+            command=next(one.text for one in snippets if one.name == "Stepwell"),
         )
         return page(request, "instance.html", frame, view)
 
@@ -236,7 +242,7 @@ class InstancePages:
     def value(self, request: Request) -> Response:
         """A stored value in full: as a page, as JSON, as code, or as it is stored."""
         found, which = self._reads.found(request), part_text(request.path_params["which"])
-        form = request.path_params["form"]
+        form = request.path_params["form"].removesuffix(".json")
         text = self._value_text(found.row, which)
         if isinstance(text, bytes):
             return download(text, f"{found.row.id}-{which}.bin", "application/octet-stream")

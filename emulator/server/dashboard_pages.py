@@ -23,7 +23,14 @@ class Pages:
         inputs = self._reads.list_inputs(request)
         view = build_list(inputs)
         title = inputs.query.workflow or "Instances"
-        frame = self._reads.frame(request, title, section="list", selected=inputs.query.workflow, watch="list")
+        frame = self._reads.frame(
+            request,
+            title,
+            section="list",
+            selected=inputs.query.workflow,
+            watch="list",
+            command=next((one.text for one in view.snippets if one.name == "Stepwell"), "stepwell workflows list"),
+        )
         return page(request, "list.html", frame, view)
 
     def words(self, request: Request) -> Response:

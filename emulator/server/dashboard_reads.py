@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from emulator.clock import SystemClock, monotonic_ns
 from emulator.dashboard.advice import ReplayView
+from emulator.dashboard.clipboard import page_snippets
 from emulator.dashboard.columns import Column, chosen_columns
 from emulator.dashboard.errors import load_error
 from emulator.dashboard.frame import Blocked, Frame, Trouble, navigation, total_of
@@ -80,12 +81,23 @@ class Reads:
 
     # -- the frame
     def frame(
-        self, request: Request, title: str, *, section: str = "", selected: str | None = None, watch: str = ""
+        self,
+        request: Request,
+        title: str,
+        *,
+        section: str = "",
+        selected: str | None = None,
+        watch: str = "",
+        command: str = "",
     ) -> Frame:
+        """`command` of ours tells in a shell what the page shows, as far as there is one."""
         counts = self.counts()
         now = self.now()
         theme = request.cookies.get("stepwell_theme", "system")
-        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        # Which rows a live page shows besides is no part of its address.
+        query = "&".join(part for part in request.url.query.split("&") if not part.startswith("shown="))
+        path = request.url.path + (f"?{query}" if query else "")
+        shell_url = self.parts.url or str(request.base_url).rstrip("/")
         return Frame(
             title=title,
             now=now,
@@ -100,7 +112,8 @@ class Reads:
             failure=self._failure(),
             path=path,
             section=section,
-            shell_url=self.parts.url or str(request.base_url).rstrip("/"),
+            shell_url=shell_url,
+            shell=page_snippets(shell_url, path, command) if request.method == "GET" else (),
         )
 
     def _blocked(self, now: int) -> Blocked | None:
@@ -172,6 +185,7 @@ class Reads:
             outputs=self.reader.output_briefs(complete) if complete else {},
             matching=self.count(wanted, counts),
             columns=self._columns(request),
+            columns_in_url="columns" in request.query_params,
             base_url=self.parts.url,
             extra=extra,
         )

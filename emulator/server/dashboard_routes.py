@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
@@ -12,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from emulator.dashboard.columns import chosen_columns
+from emulator.dashboard.columns import chosen_columns, columns_query
 from emulator.dashboard.urls import BASE
 from emulator.server.dashboard_actions import Actions
 from emulator.server.dashboard_answers import HEADERS, NotFound, page
@@ -21,8 +22,8 @@ from emulator.server.dashboard_instance import InstancePages
 from emulator.server.dashboard_pages import Pages
 from emulator.server.dashboard_reads import COLUMNS_COOKIE, THEMES, Reads
 from emulator.server.dashboard_runs import RunPages
-from emulator.server.dashboard_workflows import WorkflowPages
 from emulator.server.dashboard_static import static
+from emulator.server.dashboard_workflows import WorkflowPages
 from emulator.server.live import LiveEvents
 from emulator.server.parts import ServerParts
 
@@ -63,9 +64,12 @@ def routes(parts: ServerParts) -> list[Route]:
         Route(f"{BASE}/limits", shown.get(workflows.limits)),
         Route(f"{BASE}/limits.json", shown.get(workflows.limits)),
         Route(f"{BASE}/help", shown.get(workflows.help)),
+        Route(f"{BASE}/help.json", shown.get(workflows.help)),
         Route(f"{BASE}/open", runs.open_file, methods=["POST"]),
         Route(f"{BASE}/open", shown.get(runs.open_form)),
+        Route(f"{BASE}/open.json", shown.get(runs.open_form)),
         Route(f"{BASE}/bulk", bulk.post, methods=["POST"]),
+        Route(f"{BASE}/bulk/{{job}}.json", shown.get(bulk.show)),
         Route(f"{BASE}/bulk/{{job}}", shown.get(bulk.show)),
         Route(f"{BASE}/bulk/{{job}}/stop", bulk.stop, methods=["POST"]),
         Route(f"{BASE}/workflows/{{workflow}}.json", shown.get(workflows.workflow)),
@@ -83,6 +87,7 @@ def routes(parts: ServerParts) -> list[Route]:
         Route(f"{one}/values/{{which}}/{{form}}", shown.get(instances.value)),
         Route(f"{one}/do/{{command}}", actions.answering(actions.command), methods=["POST"]),
         Route(f"{BASE}/workflows/{{workflow}}/create", shown.get(workflows.create)),
+        Route(f"{BASE}/workflows/{{workflow}}/create.json", shown.get(workflows.create)),
         Route(f"{BASE}/workflows/{{workflow}}/create", actions.answering(actions.create), methods=["POST"]),
         Route(f"{BASE}/clock/advance", actions.answering(actions.advance), methods=["POST"]),
         Route(f"{BASE}/{{rest:path}}", shown.get(_nothing)),
@@ -105,7 +110,8 @@ class _Shown:
         return answer
 
     def _missing(self, request: Request, text: str) -> Response:
-        return page(request, "missing.html", self._reads.frame(request, "Not found"), {"text": text}, 404)
+        frame = replace(self._reads.frame(request, "Not found"), shell=())
+        return page(request, "missing.html", frame, {"text": text}, 404)
 
 
 def _nothing(request: Request) -> Response:
@@ -137,14 +143,16 @@ async def set_theme(request: Request) -> Response:
 async def set_columns(request: Request) -> Response:
     """Remembers the columns of the list in a cookie, and goes back to it."""
     form = await request.form()
-    names = ".".join(column.name for column in chosen_columns(map(str, form.getlist("column"))) if column.shown)
-    response = _back(form)
+    names = columns_query(chosen_columns(map(str, form.getlist("column"))))
+    response = _back(form, without="columns")
     response.set_cookie(COLUMNS_COOKIE, names, max_age=_YEAR_S, path=BASE, samesite="strict")
     return response
 
 
-def _back(form: FormData) -> Response:
-    """To the page that the form was on; never anywhere else."""
+def _back(form: FormData, without: str = "") -> Response:
+    """To the page that the form was on, less what the form has decided; never anywhere else."""
     back = urlsplit(str(form.get("back", BASE)))
-    target = back._replace(scheme="", netloc="").geturl() if back.path.startswith(BASE) else BASE
+    kept = [(name, value) for name, value in parse_qsl(back.query, keep_blank_values=True) if name != without]
+    there = back._replace(scheme="", netloc="", query=urlencode(kept)).geturl()
+    target = there if back.path.startswith(BASE) else BASE
     return Response(status_code=303, headers={**HEADERS, "Location": target})

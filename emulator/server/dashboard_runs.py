@@ -120,7 +120,7 @@ class RunPages:
         view = self._diff(found, other) if other else None
         if request.query_params.get("form") == "markdown" and view is not None:
             return plain(diff_markdown(view))
-        if wants_json(request):
+        if wants_json(request) and view is not None:
             return page(request, "compare.html", frame, view)
         return page(request, "compare.html", frame, {**context, "diff": view})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from starlette.requests import Request
@@ -65,14 +66,19 @@ class WorkflowPages:
     def workflows(self, request: Request) -> Response:
         states = self._states()
         cards = [self._card(row, states) for row in self._reads.reader.workflows()]
-        frame = self._reads.frame(request, "Workflows", section="workflows", watch="list")
+        frame = self._reads.frame(
+            request, "Workflows", section="workflows", watch="list", command="stepwell workflows list"
+        )
         return page(request, "workflows.html", frame, {"cards": cards})
 
     def workflow(self, request: Request) -> Response:
         row = self._reads.workflow(request)
         card = self._card(row, self._states())
         known = self._reads.reader.known_steps(row.key)
-        frame = self._reads.frame(request, row.name, section="list", selected=row.name, watch="list")
+        command = f"stepwell workflows describe {shlex.quote(row.name)}"
+        frame = self._reads.frame(
+            request, row.name, section="list", selected=row.name, watch="list", command=command
+        )
         context = {"cards": [card], "steps": known, "steps_shown": _NAMES_SHOWN, "one": True}
         return page(request, "workflows.html", frame, context)
 
@@ -146,7 +152,8 @@ class WorkflowPages:
             wakes={ms: reader.count_waking(now + ms) for _, ms in LEAPS},
             schedules=schedules,
         )
-        return page(request, "clock.html", self._reads.frame(request, "Clock", section="clock", watch="list"), view)
+        frame = self._reads.frame(request, "Clock", section="clock", watch="list", command="stepwell clock show")
+        return page(request, "clock.html", frame, view)
 
     def limits(self, request: Request) -> Response:
         limits = self._reads.parts.engine.limits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -403,10 +404,40 @@ def test_every_page_has_its_json(shop: Running, open_page: Open) -> None:
         "/limits",
         "/workflows/quick",
         "/workflows/quick/instances/as-json",
+        "/workflows/quick/instances/as-json/compare",
+        "/workflows/quick/instances/as-json/values/output/view",
+        "/workflows/quick/create",
+        "/help",
+        "/open",
     ):
         answer = page.request.get(f"{shop.base}{address}.json")
         assert answer.ok, address
+        assert answer.headers["content-type"] == "application/json", address
+        assert "View(" not in answer.text(), address
         assert json.loads(answer.body())
+
+
+def test_every_page_says_what_gives_it_in_a_shell(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "in-a-shell", {"n": 1})
+    shop.idle()
+    page = open_page(f"{shop.base}?workflow=quick")
+    for address, command in (
+        ("?workflow=quick", "stepwell workflows instances list quick"),
+        ("/workflows", "stepwell workflows list"),
+        ("/workflows/quick", "stepwell workflows describe quick"),
+        ("/workflows/quick/instances/in-a-shell", "stepwell workflows instances describe quick in-a-shell"),
+        ("/clock", "stepwell clock show"),
+        ("/limits", ""),
+        ("/help", ""),
+        ("/open", ""),
+    ):
+        page.goto(shop.base + address)
+        told = page.locator("details.shell").text_content() or ""
+        url, _, query = (shop.base + address).partition("?")
+        assert f"{url}.json" + (f"?{query}" if query else "") in told, address
+        assert command in told, address
+        curl = page.locator("details.shell code").first.text_content() or ""
+        assert page.request.get(shlex.split(curl)[1]).ok, address
 
 
 def test_a_run_is_copied_as_a_test_and_as_markdown(shop: Running, open_page: Open) -> None:

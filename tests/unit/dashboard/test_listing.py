@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from emulator.dashboard.columns import chosen_columns
 from emulator.dashboard.listing import ListInputs, ListView, build_list, focus_places
 from emulator.dashboard.query import parse_query
 from emulator.storage.records import Status, StepState, WorkflowRow
@@ -116,3 +117,47 @@ def test_an_empty_list_offers_to_drop_each_filter(workflow: WorkflowRow) -> None
         "without “step:x”",
         "in all Workflows",
     ]
+
+
+def test_columns_of_the_address_stay_with_every_link(workflow: WorkflowRow, instance: MakeInstance) -> None:
+    rows = [instance(key=key, id=f"i{key}", status=Status.ERRORED) for key in (9, 8, 7)]
+    given = inputs(
+        workflow,
+        rows=rows,
+        query=parse_query("x", 0, ["errored"], "orders"),
+        page=ListPage(2, after=Cursor(0, 10), now=5_000),
+        columns=chosen_columns(["trigger", "where"]),
+        columns_in_url=True,
+    )
+
+    view = build_list(given)
+
+    links = [
+        *(one.url for one in view.tiles),
+        *(one.url for one in view.orders),
+        *(one.url for one in view.drops),
+        *(one.workflow_url for one in view.rows),
+        view.first_url,
+        view.newer_url,
+        view.older_url,
+        view.clear_url,
+    ]
+    assert [link for link in links if "columns=where.trigger" not in str(link)] == []
+
+
+def test_no_columns_at_all_stay_none(workflow: WorkflowRow) -> None:
+    view = build_list(inputs(workflow, columns=chosen_columns([]), columns_in_url=True))
+
+    assert view.clear_url.endswith("columns=none")
+
+
+def test_columns_that_the_browser_remembers_are_not_in_the_links(workflow: WorkflowRow) -> None:
+    view = build_list(inputs(workflow, columns=chosen_columns(["trigger"])))
+
+    assert "columns" not in view.clear_url
+
+
+def test_the_first_page_keeps_the_order(workflow: WorkflowRow) -> None:
+    view = build_list(inputs(workflow, page=ListPage(2, Order.LONGEST, now=5_000)))
+
+    assert view.first_url.endswith("sort=longest")
