@@ -20,7 +20,7 @@ def rest_description() -> dict[str, Any]:
 
 def explorer_description() -> dict[str, Any]:
     """Of the local explorer's API."""
-    return describe([(urls.EXPLORER, explorer.table())])
+    return describe([(urls.EXPLORER, explorer.table())], explorer.refusals)
 
 
 async def _rest(request: Request) -> Response:

@@ -57,6 +57,10 @@ TABLE: Final[dict[str, Refusal]] = {
 }
 
 
+#: What security.py refuses, whatever was asked for.
+GUARDS: Final = ("no_token", "foreign", "body_too_large")
+
+
 class ApiError(Exception):
     """A request that is refused. `key` is a row of `TABLE`; `detail` says to people what to do about it."""
 

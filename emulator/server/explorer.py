@@ -16,8 +16,8 @@ from bindings.errors import EngineError, WorkflowError
 from emulator.server import answers, kinds, schemas, urls
 from emulator.server import explorer_handlers as handlers
 from emulator.server.endpoints import METHODS, Endpoint, resources
-from emulator.server.errors import ApiError
-from emulator.server.explorer_handlers import OTHER
+from emulator.server.errors import GUARDS, TABLE, ApiError
+from emulator.server.explorer_handlers import BAD_DATES, OTHER
 from emulator.server.kinds import BadValue
 from emulator.server.parts import ServerParts
 from emulator.server.schemas import ANY, COUNT, FLAG, STATUS, TEXT, TIME, listed, nullable, record
@@ -50,6 +50,19 @@ def _engine_failure(error: EngineError) -> Response:
     named = isinstance(error, WorkflowError) and not error.message.startswith("WorkflowError")
     message = f"{error.name}: {error.message}" if named else error.message
     return answers.failure(409 if error.code == "instance.cannot_restart" else 500, OTHER, message)
+
+
+def refusals(row: Endpoint) -> dict[int, str]:
+    """What an endpoint may answer when it refuses, by HTTP status."""
+    found = {400: f"{OTHER}, with what is wrong with a field; {BAD_DATES} for dates the wrong way round"}
+    if row.errors:
+        found[404] = f"{_NOT_FOUND}: no such Workflow, or no such instance"
+    if row.method == "PATCH":
+        found[409] = f"{OTHER}: there is no such step to restart from"
+    if row.method != "GET":
+        found[500] = f"{OTHER}, with what the binding says; the engine may be held by user code"
+    guarded = {refusal.status: f"{refusal.code} {refusal.message}" for refusal in map(TABLE.__getitem__, GUARDS)}
+    return found | guarded
 
 
 _ALL = "/workflows"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from emulator.server import schemas
 from emulator.server.endpoints import Endpoint
-from emulator.server.errors import TABLE
+from emulator.server.errors import GUARDS, TABLE
 from emulator.server.kinds import Query, Schema
 from emulator.server.schemas import TEXT, listed, named, record
 
@@ -20,14 +20,27 @@ _FAILURE: Final = record(
     {"success": {"const": False}, "errors": _MESSAGES, "messages": _MESSAGES, "result": {"type": "null"}}
 )
 #: What any endpoint may answer: a refused query, a missing token, a foreign page, a body that is too large.
-_ALWAYS: Final = ("query", "no_token", "foreign", "body_too_large", "engine.held")
+_ALWAYS: Final = ("query", *GUARDS, "engine.held")
 
 
-def describe(tables: Sequence[tuple[str, Sequence[Endpoint]]]) -> dict[str, Any]:
+#: What an endpoint may answer when it refuses, by HTTP status: a sentence each.
+Refusals: TypeAlias = Callable[[Endpoint], Mapping[int, str]]
+
+
+def cloudflares(row: Endpoint) -> dict[int, str]:
+    """By status: which codes it may carry."""
+    codes: dict[int, list[str]] = defaultdict(list)
+    for key in (*row.errors, *_ALWAYS):
+        refusal = TABLE[key]
+        codes[refusal.status].append(f"{refusal.code} {refusal.message}")
+    return {status: "; ".join(dict.fromkeys(texts)) for status, texts in codes.items()}
+
+
+def describe(tables: Sequence[tuple[str, Sequence[Endpoint]]], refusals: Refusals = cloudflares) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = defaultdict(dict)
     for prefix, rows in tables:
         for row in rows:
-            paths[prefix + row.path][row.method.lower()] = _operation(row)
+            paths[prefix + row.path][row.method.lower()] = _operation(row, refusals(row))
     return {
         "openapi": "3.1.0",
         "info": {"title": "Stepwell", "version": version("stepwell")},
@@ -41,12 +54,12 @@ def describe(tables: Sequence[tuple[str, Sequence[Endpoint]]]) -> dict[str, Any]
     }
 
 
-def _operation(row: Endpoint) -> dict[str, Any]:
+def _operation(row: Endpoint, refusals: Mapping[int, str]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": row.name,
         "summary": row.summary,
         "parameters": [*map(_path_parameter, _PLACEHOLDER.findall(row.path)), *map(_query_parameter, row.query)],
-        "responses": {"200": _good(row), **_refusals(row)},
+        "responses": {"200": _good(row), **_refused(refusals)},
     }
     if row.body is not None:
         operation["requestBody"] = {
@@ -84,16 +97,6 @@ def _good(row: Endpoint) -> dict[str, Any]:
     return {"description": row.summary, "content": content}
 
 
-def _refusals(row: Endpoint) -> dict[str, Any]:
-    """By status: which codes it may carry."""
-    codes: dict[int, list[str]] = defaultdict(list)
-    for key in (*row.errors, *_ALWAYS):
-        refusal = TABLE[key]
-        codes[refusal.status].append(f"{refusal.code} {refusal.message}")
-    return {
-        str(status): {
-            "description": "; ".join(dict.fromkeys(texts)),
-            "content": {"application/json": {"schema": named("Failure")}},
-        }
-        for status, texts in sorted(codes.items())
-    }
+def _refused(refusals: Mapping[int, str]) -> dict[str, Any]:
+    failure = {"application/json": {"schema": named("Failure")}}
+    return {str(status): {"description": text, "content": failure} for status, text in sorted(refusals.items())}
