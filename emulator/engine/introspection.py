@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from bindings.errors import ErrorInfo
+from bindings.ports import StepPort
 from bindings.values import Encoded
+from emulator.engine.definitions import WorkflowState
 from emulator.storage.records import StepKind
-
-if TYPE_CHECKING:
-    from emulator.engine.replay import Replays
 
 
 class Modifications(Protocol):
@@ -78,6 +77,43 @@ class Reached:
     attempt: int | None = None
 
 
+class Followed(Protocol):
+    """An instance, for those who only look at it."""
+
+    @property
+    def key(self) -> int: ...
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def workflow(self) -> WorkflowState: ...
+
+
+class RecordedSteps(StepPort, Protocol):
+    """The steps of one pass, and whether they are stored."""
+
+    def has_record(self, identity: tuple[StepKind, str, int]) -> bool:
+        """Of a type, name and count."""
+        ...
+
+
+class PassWatch(Protocol):
+    """Follows every pass of every instance."""
+
+    def begins(self, instance: Followed, steps: RecordedSteps) -> StepPort:
+        """A pass begins: gives what its code is to call."""
+        ...
+
+    def rests(self, instance: Followed) -> None:
+        """The pass waits."""
+        ...
+
+    def ends(self, instance: Followed) -> None:
+        """run() has returned or raised."""
+        ...
+
+
 @dataclass(slots=True)
 class Introspection:
     """Looks up the modifications of an instance; nothing is modified unless a test asked for it."""
@@ -88,7 +124,7 @@ class Introspection:
     #: Whether a pass stays in memory through a long wait, where it would be dropped otherwise.
     keeps: Callable[[str, str], bool] | None = None
     #: Compares the passes of each instance, where somebody wants to know.
-    replays: Replays | None = None
+    replays: PassWatch | None = None
 
     def of(self, workflow_name: str, instance_id: str) -> Modifications | None:
         return None if self.modifications is None else self.modifications(workflow_name, instance_id)

@@ -17,8 +17,7 @@ from typing import Final
 from bindings.ports import CallSite, RollbackOptions, StepCallback, StepResult
 from bindings.tracebacks import is_ours
 from bindings.values import Encoded
-from emulator.engine.instance import Instance
-from emulator.engine.steps import Steps
+from emulator.engine.introspection import Followed, RecordedSteps
 from emulator.storage.records import StepKind
 
 _NOUNS: Final = {StepKind.DO: "step", StepKind.SLEEP: "sleep", StepKind.WAIT_FOR_EVENT: "waitForEvent"}
@@ -88,7 +87,7 @@ class Replays:
         self._last: dict[int, Trace] = {}
         self._passes: dict[int, TracedSteps] = {}
 
-    def begins(self, instance: Instance, steps: Steps) -> TracedSteps:
+    def begins(self, instance: Followed, steps: RecordedSteps) -> TracedSteps:
         """A pass begins: gives what its code is to call."""
         known = self._last.get(instance.key)
         trace = Trace(instance.workflow.version_id)
@@ -98,25 +97,25 @@ class Replays:
         self._passes[instance.key] = traced
         return traced
 
-    def expect(self, instance: Instance, trace: Trace) -> None:
+    def expect(self, instance: Followed, trace: Trace) -> None:
         """What the next pass is compared with."""
         self._last[instance.key] = trace
 
-    def rests(self, instance: Instance) -> None:
+    def rests(self, instance: Followed) -> None:
         """The pass waits: it must have come as far as the one before."""
         traced = self._passes.get(instance.key)
         if traced is not None:
             traced.check_end()
             self._last[instance.key] = traced.trace
 
-    def ends(self, instance: Instance) -> None:
+    def ends(self, instance: Followed) -> None:
         """run() has returned or raised."""
         self.rests(instance)
         self._passes.pop(instance.key, None)
         if not self._keep:
             self._last.pop(instance.key, None)
 
-    def report(self, instance: Instance, text: str, place: Place | None) -> None:
+    def report(self, instance: Followed, text: str, place: Place | None) -> None:
         name = instance.workflow.name
         if (name, text) not in self._reported:
             self._reported.add((name, text))
@@ -127,7 +126,7 @@ class TracedSteps:
     """The `StepPort` of one pass, which takes down what is called."""
 
     def __init__(
-        self, replays: Replays, instance: Instance, steps: Steps, trace: Trace, last: Trace | None
+        self, replays: Replays, instance: Followed, steps: RecordedSteps, trace: Trace, last: Trace | None
     ) -> None:
         self.trace = trace
         self._replays = replays

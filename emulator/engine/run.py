@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from types import CodeType, CoroutineType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from bindings.context import StepFrame, current_step
 from bindings.errors import ErrorInfo, NotSerialisable, RunAborted, error_info
@@ -20,12 +20,10 @@ from bindings.ports import RunEvent
 from bindings.values import Encoded
 from emulator.engine.core import Core
 from emulator.engine.instance import Instance
-from emulator.engine.introspection import Point, Reached
+from emulator.engine.introspection import Point, Reached, RecordedSteps
+from emulator.engine.rollback import Rollbacks
 from emulator.engine.waits import Wait, Waits
 from emulator.storage.records import EventType, Status, StepKind, StepRow
-
-if TYPE_CHECKING:
-    from emulator.engine.steps import Steps
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
@@ -39,6 +37,20 @@ _POINT_OF_WAIT: Final = {
 
 #: Rounds of settling for branches side by side: one of them may be on its way to a step through code of its own.
 _ROUNDS: Final = 8
+
+
+class PassSteps(RecordedSteps, Protocol):
+    """The steps of a pass, as the pass itself needs them."""
+
+    rollbacks: Rollbacks
+
+    def claim(self, wait: Wait) -> bool:
+        """Gives a waiting step the oldest event of its type; False when there is none."""
+        ...
+
+    def expects_no_more(self) -> bool:
+        """The code has gone as far as it can; whether events were held back until now."""
+        ...
 
 
 class RunOwner(Protocol):
@@ -100,14 +112,14 @@ class Run:
         self._asking: asyncio.Task[None] | None = None
         self._quiet = False
         self._task: asyncio.Task[None] | None = None
-        self.steps: Steps | None = None
+        self.steps: PassSteps | None = None
 
     # -- the pass
-    def start(self, steps: Steps) -> None:
+    def start(self, steps: PassSteps) -> None:
         self.steps = steps
         self._task = asyncio.get_running_loop().create_task(self._main(steps))
 
-    async def _main(self, steps: Steps) -> None:
+    async def _main(self, steps: PassSteps) -> None:
         instance = self.instance
         runner = instance.workflow.runner
         if runner is None:
@@ -134,7 +146,7 @@ class Run:
                 self._tell_end()
                 await self.owner.returned(self, output)
 
-    async def follow(self, steps: Steps) -> None:
+    async def follow(self, steps: PassSteps) -> None:
         """Runs the code on stored results only, to its first step without one; what comes of it is ignored."""
         self.steps = steps
         runner = self.instance.workflow.runner

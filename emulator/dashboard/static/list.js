@@ -41,10 +41,12 @@ function announce(count) {
   if (button.textContent !== text) button.textContent = text;
 }
 
-document.addEventListener("click", async (event) => {
-  if (event.target.id !== "fresh") return;
-  wanted = true;
-  const { refresh } = await import("./live.js");
-  window.scrollTo({ top: 0 });
-  refresh();
-});
+/** At a click on "3 new" they are inserted by the next refresh, which is asked for. */
+export function insertAtClick(refresh) {
+  document.addEventListener("click", (event) => {
+    if (event.target.id !== "fresh") return;
+    wanted = true;
+    window.scrollTo({ top: 0 });
+    refresh();
+  });
+}

@@ -1,5 +1,5 @@
 // Follows the server's event stream and redraws from the page's own address: one redraw at a time, ten a second at most.
-import { refreshList } from "./list.js";
+import { insertAtClick, refreshList } from "./list.js";
 import { morph } from "./morph.js";
 import { setClock, tick } from "./tick.js";
 
@@ -95,6 +95,7 @@ export function startLive() {
   if (!root.dataset.watch) return;
   document.addEventListener("click", followInPlace);
   window.addEventListener("popstate", refresh);
+  insertAtClick(refresh);
   const source = new EventSource(`${root.dataset.base}/stream?watch=${root.dataset.watch}&from=${root.dataset.revision}`);
   source.addEventListener("open", () => { stopped(false); say("live", "Live"); });
   source.addEventListener("change", refresh);
