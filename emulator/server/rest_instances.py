@@ -116,7 +116,10 @@ def _created(call: Call, workflow: WorkflowRow, ids: list[str]) -> list[View]:
     reader, versions = call.parts.reader, version_ids(call, workflow)
     rows = [reader.instance(reader.find(workflow.key, instance_id) or 0) for instance_id in ids]
     return [
-        views.instance_created(row, workflow.id, versions.get(row.version, "")) for row in rows if row is not None
+        views.instance_created(row, workflow.id, versions.get(row.version, ""))
+        if row is not None
+        else views.instance_gone(instance_id, workflow.id, versions[max(versions)])
+        for instance_id, row in zip(ids, rows, strict=True)
     ]
 
 

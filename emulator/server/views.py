@@ -10,7 +10,7 @@ from bindings.json_view import to_json
 from bindings.times import iso
 from emulator.engine.history import is_undefined
 from emulator.server.steps_view import View, public_error, time_text
-from emulator.storage.records import FINITE, InstanceRow, InstanceValues, Status, VersionRow, WorkflowRow
+from emulator.storage.records import FINITE, InstanceRow, InstanceValues, Status, Trigger, VersionRow, WorkflowRow
 
 
 def workflow(row: WorkflowRow, counts: Mapping[Status, int], firings: Mapping[str, int]) -> View:
@@ -79,6 +79,17 @@ def instance_created(row: InstanceRow, workflow_id: str, version_id: str) -> Vie
         "version_id": version_id,
         "workflow_id": workflow_id,
         "trigger_source": str(row.trigger),
+    }
+
+
+def instance_gone(instance_id: str, workflow_id: str, version_id: str) -> View:
+    """Of one that was deleted before this answer could be written: as it was made."""
+    return {
+        "id": instance_id,
+        "status": str(Status.QUEUED),
+        "version_id": version_id,
+        "workflow_id": workflow_id,
+        "trigger_source": str(Trigger.API),
     }
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
+
+from emulator.engine_thread import EngineThread
 
 pytestmark = pytest.mark.anyio
 
@@ -22,6 +25,32 @@ async def test_an_instance_is_created_with_a_random_id(world: Any, api: Any) -> 
     assert created["status"] in ("queued", "running")
     assert created["version_id"] == "flow-v1"
     assert created["trigger_source"] == "api"
+
+
+class DeletedAtOnce(EngineThread):
+    """The way to the engine, on which a request that deletes the instance comes before the answer."""
+
+    world: Any
+
+    async def call(self, *called: Any, **named: Any) -> Any:
+        made = await super().call(*called, **named)
+        await self.world.flow.delete("one")
+        return made
+
+
+@pytest.mark.parametrize(("path", "body"), [("", {"instance_id": "one"}), ("/batch", [{"instance_id": "one"}])])
+async def test_an_instance_that_is_gone_before_the_answer_was_created_all_the_same(
+    world: Any, api: Any, path: str, body: object
+) -> None:
+    await world.start(echo)
+    api.parts.thread = DeletedAtOnce(asyncio.get_running_loop())
+    api.parts.thread.world = world
+
+    made = await api.post(path, body)
+
+    created = made[0] if path else made
+    assert (created["id"], created["version_id"], created["trigger_source"]) == ("one", "flow-v1", "api")
+    assert world.status() == "gone"
 
 
 async def test_an_empty_body_creates_an_instance_too(world: Any, api: Any) -> None:
