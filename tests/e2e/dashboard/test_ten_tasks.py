@@ -1,0 +1,162 @@
+"""Ten tasks of a person who debugs a Workflow, with the mouse, in no more clicks than said.
+
+Each begins at the list. test_keyboard.py does the same ten without a mouse; docs/dashboard.md has the clicks beside
+those of wrangler's local explorer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from emulator.clock import monotonic_ns
+from tests.e2e.dashboard.running import Running
+
+Open = Callable[..., Page]
+
+
+class Hand:
+    """Counts what a person clicks."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.clicks = 0
+        self.began_ns = monotonic_ns()
+
+    def click(self, what: Locator) -> None:
+        what.click()
+        self.clicks += 1
+
+    def press(self, name: str) -> None:
+        self.click(self.page.get_by_role("button", name=name))
+
+    def follow(self, name: str) -> None:
+        self.click(self.page.get_by_role("link", name=name, exact=True).first)
+
+    def choose(self, box: Locator, label: str) -> None:
+        """Two clicks: the box, and the line in it."""
+        box.select_option(label=label)
+        self.clicks += 2
+
+    def open(self, instance_id: str) -> None:
+        self.click(self.page.locator("#rows .id", has_text=instance_id))
+        expect(self.page.locator("#live")).to_contain_text("Live")
+
+
+@pytest.fixture
+def hand(shop: Running, open_page: Open, request: pytest.FixtureRequest, screenshots: Path) -> Iterator[Hand]:
+    page = open_page(shop.base)
+    expect(page.locator("#live")).to_contain_text("Live")
+    hand = Hand(page)
+    yield hand
+    seconds = (monotonic_ns() - hand.began_ns) / 1e9
+    with (screenshots / "ten-tasks.txt").open("a", encoding="utf-8") as table:
+        table.write(f"{request.node.name:60} {hand.clicks} clicks {seconds:5.1f} s\n")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def instances(shop: Running) -> None:
+    shop.create("orders", "t-failed", {"card": "bad", "limit": 0})
+    shop.create("orders", "t-event", {"sleep": 0})
+    shop.create("orders", "t-again", {"sleep": 0})
+    for name in ("t-asleep", "t-paused", "t-ended", "t-many-0", "t-many-1"):
+        shop.create("orders", name, {})
+    for n in (1, 2):
+        shop.create("quick", f"t-twin-{n}", {"n": n})
+    shop.idle()
+
+
+def test_find_why_one_failed(hand: Hand) -> None:
+    hand.open("t-failed")
+    expect(hand.page.locator(".error-box .source .here").last).to_contain_text("raise CardDeclined")
+
+    assert hand.clicks <= 1
+
+
+def test_send_the_awaited_event(hand: Hand) -> None:
+    hand.open("t-event")
+    hand.press("Send “approval”")
+    expect(hand.page.locator("#now")).to_contain_text("Complete")
+
+    assert hand.clicks <= 2
+
+
+def test_make_a_sleeping_one_run_now(hand: Hand) -> None:
+    hand.open("t-asleep")
+    hand.press("Skip this sleep")
+    expect(hand.page.locator("#now")).to_contain_text("waits for an event")
+
+    assert hand.clicks <= 2
+
+
+def test_run_again_from_the_second_step(hand: Hand) -> None:
+    hand.open("t-again")
+    hand.follow("charge card-1")
+    hand.press("Restart from this step")
+    hand.click(hand.page.locator("#ask .danger"))
+    expect(hand.page.locator("main")).to_contain_text("It was restarted")
+
+    assert hand.clicks <= 4
+
+
+def test_find_where_two_runs_differ(hand: Hand) -> None:
+    hand.open("t-twin-1")
+    hand.follow("Compare…")
+    hand.click(hand.page.get_by_role("link", name="t-twin-2"))
+    expect(hand.page.locator("main")).to_contain_text("The params differ first: params.n")
+
+    assert hand.clicks <= 3
+
+
+def test_pause_and_resume(hand: Hand) -> None:
+    hand.open("t-paused")
+    hand.press("Pause")
+    expect(hand.page.locator("#now")).to_contain_text("Paused.")
+    hand.press("Resume")
+    expect(hand.page.locator("#now")).to_contain_text("sleeps; wakes in")
+
+    assert hand.clicks <= 3
+
+
+def test_terminate_with_a_reason(hand: Hand) -> None:
+    hand.open("t-ended")
+    hand.press("Terminate")
+    hand.page.keyboard.type("ordered twice")
+    hand.click(hand.page.locator("#ask .danger"))
+    expect(hand.page.locator("#now")).to_contain_text("ordered twice")
+
+    assert hand.clicks <= 3
+
+
+def test_duplicate_with_other_params(hand: Hand) -> None:
+    hand.open("t-twin-1")
+    hand.follow("Duplicate…")
+    hand.click(hand.page.locator("textarea").first)
+    hand.page.keyboard.press("Control+a")
+    hand.page.keyboard.type('{"n": 7}')
+    hand.click(hand.page.locator("form button.primary").first)
+    expect(hand.page.locator("#value-params")).to_contain_text("n: 7")
+
+    assert hand.clicks <= 4
+
+
+def test_move_the_clock_to_the_next_wake(hand: Hand) -> None:
+    hand.click(hand.page.locator("#clock-chip"))
+    hand.press("To the next wake")
+    expect(hand.page.locator("#toasts")).to_contain_text("The clock stands at the next wake")
+
+    assert hand.clicks <= 2
+
+
+def test_terminate_two_together(hand: Hand) -> None:
+    for n in range(2):
+        hand.click(hand.page.get_by_role("checkbox", name=f"Choose t-many-{n}"))
+    hand.choose(hand.page.locator("#bulk-action"), "Terminate")
+    hand.press("Continue")
+    hand.press("Terminate 2")
+    expect(hand.page.locator("main")).to_contain_text("2 of 2 done")
+
+    assert hand.clicks <= 6
