@@ -42,7 +42,8 @@ def entry(
 
 
 def views(steps: list[StepRow], *history: HistoryRow, explorer: bool = False) -> Any:
-    return Steps(history, lambda _: "<stream>", explorer=explorer).views(steps)
+    texts = Steps(history, lambda _: "<stream>", explorer=explorer).texts(steps)
+    return [json.loads(text) for text in texts]
 
 
 @pytest.mark.parametrize(
@@ -152,20 +153,27 @@ def test_a_running_rollback_is_open() -> None:
 
 @pytest.mark.parametrize("name", ["a", 'with "quotes" and \\', "line\nbreak", "Zürich \N{GRINNING FACE}", "\ud83d"])
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "expected"),
     [
-        {"output": "null"},
-        {"output": '{"text":"Zürich","n":[1,2.5,true]}'},
-        {"output": '{"$":"date","v":1000}'},
-        {"output": None},
-        {"output": "1", "started_at": 1_700_000_000_001, "ended_at": 1_700_000_059_999},
-        {"sensitive": True, "output": None},
-        {"attempts": 2},
-        {"state": StepState.IN_FLIGHT, "ended_at": None, "output": None},
+        ({"output": "null"}, {"output": None}),
+        ({"output": '{"text":"Zürich","n":[1,2.5,true]}'}, {"output": {"text": "Zürich", "n": [1, 2.5, True]}}),
+        ({"output": '{"$":"date","v":1000}'}, {"output": "1970-01-01T00:00:01.000Z"}),
+        ({"output": None}, {}),
+        ({"sensitive": True, "output": None}, {"output": "[REDACTED]"}),
+        ({"stream": "text"}, {"output": "<stream>"}),
+        ({"state": StepState.IN_FLIGHT, "ended_at": None, "output": None}, {"end": None, "success": None}),
+        ({"started_at": 1_700_000_000_001}, {"start": "2023-11-14T22:13:20.001Z", "output": 1}),
     ],
 )
-def test_a_step_as_text_says_the_same_as_its_view(name: str, changes: dict[str, Any]) -> None:
-    rows = [step(name=name, **changes)]
-    made = Steps([entry(1, T.ATTEMPT_STARTED, 1)], lambda _: "<stream>")
+def test_a_step_tells_what_its_record_says(name: str, changes: dict[str, Any], expected: dict[str, Any]) -> None:
+    (view,) = views([step(name=name, **changes)])
 
-    assert [json.loads(text) for text in made.texts(rows)] == made.views(rows)
+    times = {"start": "1970-01-01T00:00:00.000Z", "end": "1970-01-01T00:00:00.005Z", "success": True, **expected}
+    attempt = {key: times[key] for key in ("start", "end", "success")}
+    assert view == {
+        "name": f"{name}-1",
+        "type": "step",
+        "config": json.loads(CONFIG),
+        "attempts": [{**attempt, "error": None}],
+        **times,
+    }
