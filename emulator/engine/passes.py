@@ -237,14 +237,20 @@ class Passes:
             after_turns(1, self._drain)
 
     def _drain(self) -> None:
-        """Starts queued instances as long as slots are free, the Workflows in turn."""
+        """Starts queued instances as long as slots are free, the Workflows in turn; other work goes between."""
+        share = self._core.clock.slice()
+        while sum(self._start_next(workflow) for workflow in self._workflows.values()):
+            if share.over:
+                after_turns(_TURNS_BETWEEN_STARTS, self._drain)
+                return
         self._draining = False
-        for workflow in self._workflows.values():
-            while self._admits(workflow):
-                keys = self._core.store.next_queued(workflow.key, 1)
-                if not keys:
-                    break
-                self._start_queued(keys[0])
+
+    def _start_next(self, workflow: WorkflowState) -> bool:
+        """Starts the first of the queue; whether there was one that may start."""
+        keys = self._core.store.next_queued(workflow.key, 1) if self._admits(workflow) else []
+        for key in keys:
+            self._start_queued(key)
+        return bool(keys)
 
     def _admits(self, workflow: WorkflowState) -> bool:
         admission = self.admission

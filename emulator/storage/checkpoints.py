@@ -17,7 +17,9 @@ _log = logging.getLogger("stepwell.storage")
 
 #: Pages of the log from which on it is worth a checkpoint, and then after as many again: 16 MB.
 _WORTH_IT: Final = 4_000
-#: A log that grows without a pause cannot start over beside the writes. At 256 MB the writer waits for it once.
+#: A log that grows without a pause cannot start over beside the writes. From 64 MB on the writer sees to that
+#: itself right after a checkpoint, when little is left to copy; from 256 MB on it waits for all of it.
+_LONG: Final = 16_000
 _TOO_LONG: Final = 64_000
 
 
@@ -28,6 +30,8 @@ class Checkpoints:
         self._path = path
         self._wanted = threading.Event()
         self._next = _WORTH_IT
+        #: Whether a checkpoint has just ended.
+        self._fresh = False
         #: How many were made.
         self.made = 0
         self._stopping = False
@@ -35,12 +39,14 @@ class Checkpoints:
         db.set_wal_hook(self._committed)
 
     def _committed(self, db: apsw.Connection, _: str, pages: int) -> int:
-        if pages > _TOO_LONG:
+        if pages > (_LONG if self._fresh else _TOO_LONG):
             db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+            self._fresh = False
         elif pages <= _WORTH_IT:
             self._next = _WORTH_IT  # the log has started over
         elif pages > self._next:
             self._next = pages + _WORTH_IT
+            self._fresh = False
             self._wanted.set()
             self._ensure_thread()
         return apsw.SQLITE_OK
@@ -52,6 +58,7 @@ class Checkpoints:
 
     def _run(self) -> None:
         db = apsw.Connection(self._path)
+        db.pragma("journal_mode")  # one that has never read the file knows of no log, and copies nothing
         try:
             while self._wanted.wait() and not self._stopping:
                 self._checkpoint(db)
@@ -63,6 +70,7 @@ class Checkpoints:
         try:
             db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             self.made += 1
+            self._fresh = True
         except apsw.Error as error:  # the next commit wants one again
             _log.warning("a checkpoint of the database failed: %s", error)
 

@@ -42,6 +42,11 @@ def no_checkpoints(db: apsw.Connection) -> None:
     db.wal_autocheckpoint(0)
 
 
+def short_log(db: apsw.Connection) -> None:
+    """64 MB: a log that was longer gives the room back when it starts over."""
+    db.pragma("journal_size_limit", 64 * 1024 * 1024)
+
+
 def small_cache(db: apsw.Connection) -> None:
     """4 MB: replay reads an instance in one query, and the operating system caches the file anyway."""
     db.pragma("cache_size", -4_000)
@@ -61,6 +66,7 @@ WRITER: Final[tuple[Callable[[apsw.Connection], None], ...]] = (
     patient,
     wal,
     no_checkpoints,
+    short_log,
     small_cache,
     temporary_in_memory,
 )

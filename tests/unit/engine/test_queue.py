@@ -203,6 +203,44 @@ async def test_a_thousand_queued_all_run_in_order_one_after_another(world) -> No
     assert world.journal == list(range(1000))
 
 
+async def queued(world, *names, count) -> None:
+    """Instances of Workflows whose classes come later."""
+    for name in names:
+        world.define(None, name)
+    await world.start()
+    for name in names:
+        for first in range(0, count, 100):
+            batch = [{"id": str(n)} for n in range(first, first + 100)]
+            await world.engine.workflow(name).create_batch(batch)
+
+
+async def test_a_long_queue_starts_bit_by_bit_with_other_work_between(world) -> None:
+    async def flow(event, step):
+        world.note(event.instance_id)
+
+    await queued(world, "flow", count=500)
+    world.define(flow)
+    await turns(6)
+    begun = len(world.journal)
+    await world.idle()
+
+    assert 0 < begun < 250
+    assert len(set(world.journal)) == 500
+
+
+async def test_workflows_take_turns_where_both_have_a_long_queue(world) -> None:
+    async def flow(event, step):
+        world.note(event.workflow_name)
+
+    await queued(world, "flow", "other", count=100)
+    world.define(flow)
+    world.define(flow, "other")
+    await world.idle()
+
+    assert len(world.journal) == 200
+    assert 40 <= world.journal[:100].count("other") <= 60
+
+
 async def test_a_queue_has_a_limit(world, gates, caught) -> None:
     world.configure(limits={"queue_max": 1})
     await start(world, gates, concurrency_limit=1)
