@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, unquote, urlencode
 
-from emulator.dashboard.assets import modules, version
+from emulator.dashboard.assets import version
 
 BASE: Final = "/__dashboard"
 
@@ -62,10 +62,6 @@ class Urls:
 
     def static(self, name: str) -> str:
         return f"{BASE}/static/{version()}/{name}"
-
-    def modules(self) -> tuple[str, ...]:
-        """Scripts that every page needs, beside the first one."""
-        return tuple(map(self.static, modules()))
 
     def workflow(self, name: str) -> str:
         return f"{BASE}/workflows/{_part(name)}"

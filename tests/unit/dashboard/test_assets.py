@@ -1,4 +1,4 @@
-"""Files of the pages: all there, under addresses that change with them."""
+"""Files of the pages: joined, and under addresses that change with them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,40 @@ import re
 
 import pytest
 
-from emulator.dashboard.assets import assets, modules, version
+from emulator.dashboard.assets import assets, joined, modules, version
 from emulator.dashboard.urls import Urls
 
-_IMPORT = re.compile(r"""from "\./([a-z]+\.js)"|import\("\./([a-z]+\.js)"\)""")
+_IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "\./(\w+)\.js";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?:async )?function (\w+)", re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", [name for name in assets() if name.endswith(".js")])
-def test_a_script_imports_what_there_is(name: str) -> None:
-    imported = {one or other for one, other in _IMPORT.findall(assets()[name].decode())}
+@pytest.mark.parametrize("name", modules())
+def test_a_script_imports_names_that_its_neighbours_export_and_nothing_else(name: str) -> None:
+    text = modules()[name]
+    for names, neighbour in _IMPORT.findall(text):
+        assert set(names.split(", ")) <= set(_EXPORT.findall(modules()[neighbour]))
 
-    assert imported <= set(modules())
+    lines = [line for line in text.splitlines() if line.startswith(("import", "export")) or "import(" in line]
+    assert len(lines) == len(_IMPORT.findall(text)) + len(_EXPORT.findall(text))
+
+
+def test_a_script_comes_after_what_it_imports() -> None:
+    texts = {
+        "app": 'import { b } from "./b.js";\nb();',
+        "b": 'import { c } from "./c.js";\nexport function b() { c(); }',
+        "c": "export async function c() {}",
+    }
+    script = joined(texts, "app")
+
+    assert [match[1] for match in re.finditer(r"^const module_(\w+)", script, re.MULTILINE)] == ["c", "b", "app"]
+    assert "const { c } = module_c;" in script
+
+
+def test_every_script_is_part_of_the_one_that_pages_load() -> None:
+    script = assets()["app.js"].decode()
+
+    assert all(f"const module_{name} = " in script for name in modules())
+    assert not re.search(r"^(import|export)", script, re.MULTILINE)
 
 
 def test_the_style_sheets_are_one() -> None:
@@ -26,4 +49,3 @@ def test_the_style_sheets_are_one() -> None:
 
 def test_the_address_of_a_file_names_the_version() -> None:
     assert Urls().static("app.js").endswith(f"/static/{version()}/app.js")
-    assert len(Urls().modules()) == len(modules())
