@@ -1,6 +1,6 @@
 """Which steps of a long run are shown: how it began, where it is now, what is open or failed, what was asked for.
 
-What lies between is folded, with its count; a page of a run of 25,000 steps is no longer than one of 150.
+What lies between is folded, with its count; a page of a run of 25,000 steps is no longer than one of 80.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 #: A run of up to so many steps is shown whole.
-WHOLE: Final = 150
-FIRST: Final = 40
-NEWEST: Final = 80
+WHOLE: Final = 80
+FIRST: Final = 20
+NEWEST: Final = 40
 #: So many steps unfold at a time.
 UNFOLDED: Final = 100
 #: So many open or failed ones are shown wherever they are.

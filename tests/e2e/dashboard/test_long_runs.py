@@ -31,8 +31,8 @@ def test_the_first_and_the_newest_steps_are_shown_and_the_middle_is_folded(
 
     shown = names(page)
     assert (shown[0], shown[-1]) == ("read page-1", "read page-500")
-    assert len(shown) == 120
-    expect(page.locator("tr.folded")).to_contain_text("380 steps 41 to 420")
+    assert len(shown) == 60
+    expect(page.locator("tr.folded")).to_contain_text("440 steps 21 to 460")
 
 
 def test_folded_steps_unfold_where_they_are(shop: Running, open_page: Open) -> None:
@@ -40,15 +40,15 @@ def test_folded_steps_unfold_where_they_are(shop: Running, open_page: Open) -> N
     expect(page.locator("#live")).to_contain_text("Live")
     page.get_by_role("link", name="the last 100").click()
 
-    expect(page.locator("tr.folded")).to_contain_text("280 steps 41 to 320")
-    assert names(page)[40] == "read page-321"
+    expect(page.locator("tr.folded")).to_contain_text("340 steps 21 to 360")
+    assert names(page)[20] == "read page-361"
 
 
 def test_they_unfold_without_scripts(shop: Running, open_page: Open) -> None:
     page = open_page(shop.instance_url("long", "long-500"), scripts=False)
     page.get_by_role("link", name="Unfold the first 100").click()
 
-    assert names(page)[40] == "read page-41"
+    assert names(page)[20] == "read page-21"
 
 
 def test_a_step_that_is_linked_to_is_shown_where_it_would_be_folded(shop: Running, open_page: Open) -> None:
