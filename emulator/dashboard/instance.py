@@ -55,7 +55,7 @@ TABS: Final = (
 class InstanceInputs:
     """Everything read for the page. Of `row.step_count` steps those in `steps` are shown and the `folded` told of.
 
-    `unfold` is the first of a stretch of steps that was asked for.
+    `unfold` is the first of a stretch of steps that was asked for. With `find` they are those so named.
 
     `versions` are the ids of those that ran `passes`, by key.
     """
@@ -78,6 +78,7 @@ class InstanceInputs:
     blocked: tuple[str, ...] | None = None
     folded: Sequence[StepStretch] = ()
     unfold: int | None = None
+    find: str = ""
     window: tuple[int, int] | None = None
     tab: str = "steps"
     family: str = ""
@@ -142,6 +143,8 @@ class InstanceView:
     steps: tuple[StepView, ...]
     step_count: int
     folds: tuple[FoldView, ...]
+    find: str
+    unfound_url: str
     timeline: Timeline
     passes: tuple[PassView, ...]
     whole_url: str
@@ -186,6 +189,8 @@ def build_instance(given: InstanceInputs, advice: tuple[Advice, ...] = ()) -> In
         steps=steps,
         step_count=row.step_count,
         folds=tuple(map(links.fold, given.folded)),
+        find=given.find,
+        unfound_url=links.unfound(),
         timeline=_timeline(given, steps),
         passes=pass_views(given.passes, given.versions),
         other_time_url=links.other_time(),
@@ -227,7 +232,8 @@ def _buttons(given: InstanceInputs) -> tuple[Button, ...]:
 def _timeline(given: InstanceInputs, steps: Sequence[StepView]) -> Timeline:
     real_time = given.real_time if given.show_real else None
     passes = pass_views(given.passes, given.versions)
-    return build_timeline(given.row, steps, given.history, given.now, given.window, real_time, passes, given.folded)
+    found = [step for step in steps if given.find.lower() in step.public_name.lower()]
+    return build_timeline(given.row, found, given.history, given.now, given.window, real_time, passes, given.folded)
 
 
 def _facts(given: InstanceInputs) -> list[Fact]:
@@ -286,6 +292,8 @@ class InstanceLinks:
         parts: dict[str, str | int | None] = {"tab": given.tab if given.tab != "steps" else None}
         if given.unfold is not None:
             parts["steps_from"] = given.unfold
+        if given.find:
+            parts["find"] = given.find
         if given.like:
             parts["like"] = given.like
         if given.show_real:
@@ -326,6 +334,10 @@ class InstanceLinks:
             for name, word in TABS
             if not (given.read_only and name == "graph")
         )
+
+    def unfound(self) -> str:
+        """Every step again, whatever its name."""
+        return self._url(find=None)
 
     def fold(self, steps: StepStretch) -> FoldView:
         last = max(steps.first, steps.last - UNFOLDED + 1)

@@ -82,7 +82,8 @@ class InstancePages:
         reader, row, query = self._reads.reader, found.row, request.query_params
         tab = query.get("tab", "steps")
         unfold, selected = _number(query.get("steps_from")), _number(query.get("step"))
-        shown = shown_steps(reader, row, unfold, selected)
+        find = query.get("find", "").strip() if tab == "steps" else ""
+        shown = shown_steps(reader, row, unfold, selected, find)
         passes = reader.passes(row.key, _PASSES_SHOWN)
         given = InstanceInputs(
             workflow=found.workflow,
@@ -93,6 +94,7 @@ class InstancePages:
             history=shown.history,
             folded=shown.folded,
             unfold=unfold,
+            find=find,
             now=self._reads.now(),
             allowed={str(command): reason for command, reason in allowed(row.status).items()},
             version=reader.version(row.version),

@@ -121,6 +121,9 @@ class ViewReads:
     def steps_of(self, key: int, seqs: Iterable[int]) -> list[StepRow]:
         return [self._step(row) for row in self._all("steps_of", (key, json.dumps(list(seqs))))]
 
+    def steps_named(self, key: int, text: str, limit: int) -> list[int]:
+        return [seq for (seq,) in self._all("steps_named", (key, text, limit))]
+
     def notable_steps(self, key: int, limit: int) -> list[int]:
         return [seq for (seq,) in self._all("notable_steps", (key, json.dumps(_NOTABLE), limit))]
 

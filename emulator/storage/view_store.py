@@ -71,6 +71,10 @@ class ViewReader(Protocol):
         """These steps, without outputs."""
         ...
 
+    def steps_named(self, key: int, text: str, limit: int) -> list[int]:
+        """The seqs of the first steps whose public names contain a text, in whichever case."""
+        ...
+
     def notable_steps(self, key: int, limit: int) -> list[int]:
         """The seqs of the newest steps that are open or have failed."""
         ...

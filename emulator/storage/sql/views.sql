@@ -32,6 +32,10 @@ SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, du
 FROM step JOIN step_config ON step_config.key = step.config
 WHERE instance = ? AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq;
 
+-- name: steps_named
+-- Steps whose names with their counts contain a text, in whichever case.
+SELECT seq FROM step WHERE instance = ?1 AND instr(lower(name || '-' || count), lower(?2)) ORDER BY seq LIMIT ?3;
+
 -- name: notable_steps
 -- The newest steps that are open or have failed, by a JSON list of the codes of their states.
 SELECT seq FROM step WHERE instance = ? AND state IN (SELECT value FROM json_each(?)) ORDER BY seq DESC LIMIT ?;

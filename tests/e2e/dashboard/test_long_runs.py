@@ -75,3 +75,25 @@ def test_the_graph_has_all_steps_of_a_long_run_folded_by_name(shop: Running, ope
 
     expect(page.locator(".graph .node")).to_contain_text("×500")
     expect(page.locator(".tab-body")).not_to_contain_text("left out")
+
+
+def test_a_step_is_found_by_its_name_among_the_folded_ones(shop: Running, open_page: Open) -> None:
+    page = open_page(shop.instance_url("long", "long-500"))
+    expect(page.locator("#live")).to_contain_text("Live")
+    page.keyboard.press("/")
+    page.keyboard.type("PAGE-25")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".stretch")).to_contain_text("11 steps of 500 with “PAGE-25” in the name")
+    assert names(page) == ["read page-25", *(f"read page-{n}" for n in range(250, 260))]
+    page.get_by_role("link", name="Show the whole run").click()
+    expect(page.locator("tr.folded")).to_contain_text("440 steps")
+
+
+def test_what_an_instance_waits_for_is_shown_beside_steps_that_are_found(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "searched", {"sleep": 0})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "searched") + "?find=validate")
+
+    assert names(page) == ["validate-1"]
+    expect(page.locator("#now")).to_contain_text("waits for an event")

@@ -239,3 +239,10 @@ def test_a_stretch_of_steps_tells_when_it_was_and_how_many_have_failed(store: Sq
     _steps(store, StepState.COMPLETED, StepState.FAILED, StepState.COMPLETED)
 
     assert store.step_stretches(1, [(2, 3), (4, 4)]) == [StepStretch(2, 3, 20, 39, 1), StepStretch(4, 4, 40, 49, 0)]
+
+
+def test_steps_are_found_by_a_part_of_their_public_names(store: SqliteStore) -> None:
+    _steps(store, *[StepState.COMPLETED] * 12)
+
+    assert store.steps_named(1, "S-1", 10) == [10, 11, 12, 13]
+    assert store.steps_named(1, "s-", 2) == [2, 3]
