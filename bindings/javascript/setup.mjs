@@ -1,10 +1,15 @@
 // The first module that is evaluated: takes our hidden bindings out of `env` and puts the Workflows in, so that user
 // code sees them wherever it looks: handlers, `this.env`, and `import { env } from "cloudflare:workers"`, also at the
 // top level of a module. That works because all of these are one object.
-import { env, exports } from "cloudflare:workers";
+import * as workers from "cloudflare:workers";
 import { Channel } from "./bridge.mjs";
 import { tagConsole } from "./scope.mjs";
 import { WorkflowImpl } from "./workflow.mjs";
+
+const { env, exports } = workers; // older versions of workerd have neither
+if (env === undefined) {
+  throw new Error("This workerd is too old for Stepwell: it lacks `env` of \"cloudflare:workers\". npm install --save-dev wrangler@latest");
+}
 
 /** What the generated config says: `{token, engine?, workflows: {BINDING: name}, exports: {Class: name}, jsonOptions}`. */
 export const settings = env.__STEPWELL;
@@ -17,6 +22,6 @@ delete env.__STEPWELL;
 delete env.__STEPWELL_ENGINE;
 const binding = (workflow) => new WorkflowImpl(channel, workflow, settings.jsonOptions);
 for (const [name, workflow] of Object.entries(settings.workflows)) env[name] = binding(workflow);
-for (const [name, workflow] of Object.entries(settings.exports))
+for (const [name, workflow] of exports ? Object.entries(settings.exports) : [])
   Object.defineProperty(exports, name, { value: binding(workflow), enumerable: true, configurable: true });
 tagConsole();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -17,27 +18,36 @@ _ARCHITECTURES: Final = {"x86_64": "64", "amd64": "64", "aarch64": "arm64", "arm
 _SYSTEMS: Final = {"linux": "linux", "darwin": "darwin", "windows": "windows"}
 #: The Workers that `workerd` brings for KV, D1 and queues; the schema beside it names them when it has them.
 _BUNDLED: Final = "/workerd/kv.js"
+_STRUCTURED: Final = "structuredLogging"
 
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """What was found; None for what was not. `bundled`: workerd brings Workers that hold KV, D1 and queues."""
+    """What was found; None for what was not. `bundled`: workerd brings Workers that hold KV, D1 and queues.
+
+    `structured_logs`: it can log as JSON. `newest_date`: the newest compatibility date that it knows, if that is known.
+    """
 
     workerd: Path | None
     wrangler: Path | None
     esbuild: Path | None
     node: Path | None
     bundled: bool = False
+    structured_logs: bool = True
+    newest_date: str | None = None
 
 
 def find_toolchain(folder: Path) -> Toolchain:
     """The tools for a project, looked for in `node_modules` of the folder and of those above, then on PATH."""
+    schema = _schema(folder)
     return Toolchain(
         workerd=_native(folder, "workerd", "@cloudflare/workerd-{system}-{cpu}"),
         wrangler=_wrangler(folder),
         esbuild=_native(folder, "esbuild", "@esbuild/{system}-{esbuild_cpu}"),
         node=_program(folder, "node"),
-        bundled=_has_bundled(folder),
+        bundled=_BUNDLED in schema,
+        structured_logs=not schema or _STRUCTURED in schema,
+        newest_date=_newest_date(folder),
     )
 
 
@@ -118,7 +128,16 @@ def _wrangler(folder: Path) -> Path | None:
     return Path(found) if found else None
 
 
-def _has_bundled(folder: Path) -> bool:
+def _schema(folder: Path) -> str:
+    """What the installed workerd can be configured with; empty for one from PATH."""
     package = _package(folder, "workerd")
     schema = package / "workerd.capnp" if package is not None else None
-    return schema is not None and schema.is_file() and _BUNDLED in schema.read_text()
+    return schema.read_text() if schema is not None and schema.is_file() else ""
+
+
+def _newest_date(folder: Path) -> str | None:
+    """The date in workerd's version, "1.20261117.1", up to which wrangler uses it as well."""
+    package = _package(folder, "workerd")
+    version = json.loads((package / "package.json").read_text()).get("version") if package is not None else None
+    match = re.match(r"1\.(\d{4})(\d\d)(\d\d)\.", str(version))
+    return "-".join(match.groups()) if match is not None else None

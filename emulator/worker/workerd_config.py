@@ -17,13 +17,16 @@ from emulator.worker.bundling import FRONT_EXPORT, OUTPUT, RUNS_EXPORT, Bundle
 from emulator.worker.calls import SERVICE_HEADER, TOKEN_HEADER
 from emulator.worker.capnp import Node, Verbatim, constant, quoted
 from emulator.worker.durable_objects import durable_classes
+from emulator.worker.toolchain import Toolchain
 
 #: The header in which the front door tells what Cloudflare knows of a request.
 CF_HEADER: Final = "Stepwell-Cf"
 _ENGINE: Final = "stepwell-engine"
 _DISK: Final = "stepwell-disk"
-# The Workers that workerd brings, and the compatibility date that it runs them with.
+# The compatibility date of the Workers that workerd brings.
 _BUNDLED_DATE: Final = "2026-01-01"
+# That of Workers of ours, which every workerd knows.
+_OWN_DATE: Final = "2024-01-01"
 # Since when options of a Workflow binding cross by RPC; before, they were JSON, in which nothing is undefined.
 _OPTIONS_ARE_VALUES_FROM: Final = "2026-06-16"
 
@@ -92,21 +95,26 @@ def workerd_config(
     engine: EngineAddress,
     state: Path,
     folder: Path,
+    tools: Toolchain,
     runs: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """The text of the configuration, for a file in `folder`.
 
-    `state` is the folder for what Durable Objects, KV, D1 and queues store. `runs`: see `unix_sockets`.
+    `state` is the folder for what Durable Objects, KV, D1 and queues store. `tools` says what workerd can do.
+    `runs`: see `unix_sockets`.
     """
-    run = _Run(parts, engine, state, folder)
+    run = _Run(parts, engine, state, folder, tools.newest_date)
     services = [*run.workers(), *run.shared(), *run.holders()]
     sockets = [socket for part in parts for socket in _sockets(part, runs.get(part.config.name))]
-    config: dict[str, Node] = {
-        "services": services,
-        "sockets": sockets,
-        "logging": {"structuredLogging": True},
-    }
+    config: dict[str, Node] = {"services": services, "sockets": sockets}
+    if tools.structured_logs:
+        config["structuredLogging"] = True  # newer versions call it logging.structuredLogging, and know both
     return 'using Workerd = import "/workerd/workerd.capnp";\n\n' + constant("config", "Workerd.Config", config)
+
+
+def usable_date(wanted: str, newest: str | None) -> str:
+    """The compatibility date to run with: as wrangler does, the newest that workerd knows for one that is newer."""
+    return wanted if newest is None else min(wanted, newest)
 
 
 def _sockets(part: WorkerPart, runs_name: str | None) -> Iterator[dict[str, Node]]:
@@ -125,7 +133,15 @@ def _sockets(part: WorkerPart, runs_name: str | None) -> Iterator[dict[str, Node
 class _Run:
     """What the Workers of one run share."""
 
-    def __init__(self, parts: Sequence[WorkerPart], engine: EngineAddress, state: Path, folder: Path) -> None:
+    def __init__(
+        self,
+        parts: Sequence[WorkerPart],
+        engine: EngineAddress,
+        state: Path,
+        folder: Path,
+        newest_date: str | None,
+    ) -> None:
+        self._newest_date = newest_date
         self._parts = parts
         self._engine = engine
         self._state = state
@@ -142,7 +158,7 @@ class _Run:
         config = part.config
         worker: dict[str, Node] = {
             "modules": list(_modules(part.bundle, self._folder)),
-            "compatibilityDate": config.compatibility_date,
+            "compatibilityDate": usable_date(config.compatibility_date, self._newest_date),
             "compatibilityFlags": sorted({*config.compatibility_flags}),
             "bindings": list(self._bindings(part)),
         }
@@ -307,4 +323,4 @@ def _not_running(name: str) -> dict[str, Node]:
     """What stands for a Worker that others bind and that is not part of this run."""
     text = json.dumps(f'The Worker "{name}" is not running here. Start it in the same `stepwell dev`.')
     code = f"export default {{ fetch() {{ return new Response({text}, {{ status: 503 }}); }} }};"
-    return {"modules": [{"name": "missing.js", "esModule": code}], "compatibilityDate": _BUNDLED_DATE}
+    return {"modules": [{"name": "missing.js", "esModule": code}], "compatibilityDate": _OWN_DATE}

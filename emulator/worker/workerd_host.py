@@ -27,7 +27,7 @@ from emulator.worker.migrations import apply_migrations, migrations_of
 from emulator.worker.runtime_choice import Choice, Wanted, choose_runtime
 from emulator.worker.sourcemaps import MapsBeside, SourceMap, StackMapper
 from emulator.worker.toolchain import Toolchain, find_toolchain, version_of
-from emulator.worker.workerd_config import EngineAddress, WorkerPart, unix_sockets, workerd_config
+from emulator.worker.workerd_config import EngineAddress, WorkerPart, unix_sockets, usable_date, workerd_config
 from emulator.worker.wrangler_config import wrangler_launcher
 
 _log = logging.getLogger("stepwell.worker")
@@ -154,7 +154,7 @@ class JavaScriptRuntime:
         file = state / "generated" / f"workerd-{self._loads % 8}.capnp"
         names = [part.config.name for part in parts]
         runs = unix_sockets(names)
-        file.write_text(workerd_config(parts, engine, state / "runtime", file.parent, runs))
+        file.write_text(workerd_config(parts, engine, state / "runtime", file.parent, tools, runs))
         return WorkerdLauncher(tools.workerd, file, names, runs, engine.token, self._options.inspector_port)
 
     def _tell(self, choice: Choice, workers: Sequence[JavaScriptWorker], tools: Toolchain) -> None:
@@ -172,6 +172,8 @@ class JavaScriptRuntime:
             choice.reason,
             extra={"action": "runtime_chosen", "runtime": choice.runtime, "reason": choice.reason},
         )
+        if program is not None:
+            _warn_of_newer_dates(workers, tools.newest_date)
 
     async def _describe(self, part: WorkerPart, run: Sequence[WorkerConfig]) -> Generation:
         generation, config = self._generation, part.config
@@ -222,6 +224,18 @@ class WorkerdHost:
     async def stop(self) -> None:
         """Stops the runtime of all Workers of the run."""
         await self._runtime.stop()
+
+
+def _warn_of_newer_dates(workers: Sequence[JavaScriptWorker], newest: str | None) -> None:
+    for config in (worker.config for worker in workers):
+        if usable_date(config.compatibility_date, newest) != config.compatibility_date:
+            _log.warning(
+                '%s has the compatibility date "%s", but the newest that the installed workerd knows is "%s", '
+                "with which it runs. To have its own: npm install --save-dev wrangler@latest",
+                config.name,
+                config.compatibility_date,
+                newest,
+            )
 
 
 def _mapper(part: WorkerPart, choice: Choice) -> StackMapper:

@@ -89,3 +89,21 @@ def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
     found = find_toolchain(tmp_path)
 
     assert (found.workerd, found.wrangler, found.esbuild, found.node) == (None, None, None, None)
+
+
+def test_the_schema_beside_workerd_says_what_it_can_log(tmp_path: Path) -> None:
+    package = _package(tmp_path / "node_modules", "workerd")
+
+    for schema, can in (("struct Config {}", False), ("structuredLogging @5 :Bool = false;", True)):
+        _file(package / "workerd.capnp", schema)
+        assert find_toolchain(tmp_path).structured_logs is can
+
+
+def test_the_version_of_workerd_says_the_newest_compatibility_date(tmp_path: Path) -> None:
+    _package(tmp_path / "node_modules", "workerd", version="1.20250712.0")
+
+    assert find_toolchain(tmp_path).newest_date == "2025-07-12"
+
+
+def test_without_a_package_of_workerd_no_newest_date_is_known(tmp_path: Path) -> None:
+    assert find_toolchain(tmp_path).newest_date is None

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from emulator.config.model import WorkerConfig
 from emulator.worker.bundling import Bundle
+from emulator.worker.toolchain import Toolchain
 from emulator.worker.workerd_config import EngineAddress, WorkerPart, setup_values, workerd_config
 from tests.unit.worker.javascript.conftest import MakeConfig
 
+TOOLS = Toolchain(Path("workerd"), None, Path("esbuild"), None)
 
-def _text(tmp_path: Path, *configs: WorkerConfig, **variables: object) -> str:
+
+def _text(tmp_path: Path, *configs: WorkerConfig, tools: Toolchain = TOOLS, **variables: object) -> str:
     parts = [
         WorkerPart(config, variables, Bundle(tmp_path / "generated" / config.name, "", "", {"a-1.wasm": b""}))
         for config in configs
     ]
-    return workerd_config(parts, EngineAddress(4000, "secret"), tmp_path / "state", tmp_path / "generated")
+    return workerd_config(parts, EngineAddress(4000, "secret"), tmp_path / "state", tmp_path / "generated", tools)
 
 
 def test_code_is_embedded_relative_to_the_file(make_config: MakeConfig, tmp_path: Path) -> None:
@@ -103,3 +107,20 @@ def test_the_entry_is_told_bindings_and_exported_workflows(make_config: MakeConf
         "exports": {"Reports": "reports"},
         "jsonOptions": False,
     }
+
+
+def test_a_workerd_that_cannot_log_json_is_not_asked_to(make_config: MakeConfig, tmp_path: Path) -> None:
+    old = replace(TOOLS, structured_logs=False)
+
+    assert "structuredLogging = true" in _text(tmp_path, make_config())
+    assert "ogging" not in _text(tmp_path, make_config(), tools=old)
+
+
+def test_a_compatibility_date_newer_than_workerd_becomes_the_newest_it_knows(
+    make_config: MakeConfig, tmp_path: Path
+) -> None:
+    config = make_config()
+
+    for newest, used in (("2000-01-01", "2000-01-01"), ("2100-01-01", config.compatibility_date)):
+        text = _text(tmp_path, config, tools=replace(TOOLS, newest_date=newest))
+        assert f'compatibilityDate = "{used}"' in text
