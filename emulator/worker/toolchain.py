@@ -25,7 +25,8 @@ _STRUCTURED: Final = "structuredLogging"
 class Toolchain:
     """What was found; None for what was not. `bundled`: workerd brings Workers that hold KV, D1 and queues.
 
-    `structured_logs`: it can log as JSON. `newest_date`: the newest compatibility date that it knows, if that is known.
+    `structured_logs`: it can log as JSON. `newest_date`: the newest compatibility date that it
+    knows, if that is known.
     """
 
     workerd: Path | None
