@@ -140,3 +140,13 @@ def test_a_folder_without_permission_is_refused(tmp_path: Path) -> None:
 )
 def test_the_worker_is_called_after_the_folder(folder: str, name: str) -> None:
     assert worker_name(Path(folder)) == name
+
+
+def test_the_types_are_of_the_version_that_the_pinned_wrangler_wants_beside_it(tmp_path: Path) -> None:
+    init(tmp_path / "shop", "--typescript")
+    made = json.loads((tmp_path / "shop" / "package.json").read_text())["devDependencies"]
+    lock = json.loads((Path(__file__).parents[3] / "fixtures" / "node" / "package-lock.json").read_text())
+    wrangler = lock["packages"]["node_modules/wrangler"]
+
+    for package, wanted in wrangler["peerDependencies"].items():
+        assert made[package] == wanted.partition(".")[0], "else `npm install` refuses the project"
