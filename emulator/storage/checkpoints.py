@@ -61,8 +61,8 @@ class Checkpoints:
         db.pragma("journal_mode")  # one that has never read the file knows of no log, and copies nothing
         try:
             while self._wanted.wait() and not self._stopping:
+                self._wanted.clear()  # first: who stops meanwhile wants to be heard
                 self._checkpoint(db)
-                self._wanted.clear()
         finally:
             db.close()
 

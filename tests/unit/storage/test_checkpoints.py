@@ -86,6 +86,15 @@ def test_closing_ends_the_thread(tmp_path) -> None:
     assert threads() == []
 
 
+def test_closing_ends_the_thread_also_in_the_middle_of_a_checkpoint(tmp_path) -> None:
+    for n in range(5):
+        store = SqliteStore(str(tmp_path / f"steps-{n}.sqlite"))
+        write(store, 4_100)
+        store.close()
+
+    assert threads() == []
+
+
 def test_a_database_in_memory_has_no_log() -> None:
     store = SqliteStore(":memory:")
     write(store, 4_100)
