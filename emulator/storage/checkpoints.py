@@ -13,14 +13,18 @@ from typing import Final
 
 import apsw
 
+from emulator.storage.connection import BUSY_MS
+
 _log = logging.getLogger("stepwell.storage")
 
 #: Pages of the log from which on it is worth a checkpoint, and then after as many again: 16 MB.
 _WORTH_IT: Final = 4_000
 #: A log that grows without a pause cannot start over beside the writes. From 64 MB on the writer sees to that
-#: itself right after a checkpoint, when little is left to copy; from 256 MB on it waits for all of it.
+#: itself right after a checkpoint, when little is left to copy; from 256 MB on after each further 16 MB.
 _LONG: Final = 16_000
 _TOO_LONG: Final = 64_000
+#: How long it waits for those who read what is to be copied.
+_PATIENCE_MS: Final = 20
 
 
 class Checkpoints:
@@ -30,6 +34,7 @@ class Checkpoints:
         self._path = path
         self._wanted = threading.Event()
         self._next = _WORTH_IT
+        self._too_long = _TOO_LONG
         #: Whether a checkpoint has just ended.
         self._fresh = False
         #: How many were made.
@@ -39,11 +44,12 @@ class Checkpoints:
         db.set_wal_hook(self._committed)
 
     def _committed(self, db: apsw.Connection, _: str, pages: int) -> int:
-        if pages > (_LONG if self._fresh else _TOO_LONG):
-            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+        if pages > (_LONG if self._fresh else self._too_long):
             self._fresh = False
-        elif pages <= _WORTH_IT:
-            self._next = _WORTH_IT  # the log has started over
+            self._too_long = max(self._too_long, pages + _WORTH_IT)
+            _start_over(db)
+        elif pages <= _WORTH_IT:  # the log has started over
+            self._next, self._too_long = _WORTH_IT, _TOO_LONG
         elif pages > self._next:
             self._next = pages + _WORTH_IT
             self._fresh = False
@@ -67,6 +73,7 @@ class Checkpoints:
             db.close()
 
     def _checkpoint(self, db: apsw.Connection) -> None:
+        self._fresh = False
         try:
             db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             self.made += 1
@@ -80,3 +87,14 @@ class Checkpoints:
         self._wanted.set()
         if self._thread is not None:
             self._thread.join()
+
+
+def _start_over(db: apsw.Connection) -> None:
+    """Copies the rest of the log, so that the next commit begins it anew, unless others read for long or copy."""
+    db.set_busy_timeout(_PATIENCE_MS)
+    try:
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+    except apsw.BusyError:
+        pass  # the log goes on growing, and one of the next commits finds it free
+    finally:
+        db.set_busy_timeout(BUSY_MS)

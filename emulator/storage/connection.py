@@ -21,6 +21,8 @@ APPLICATION_ID: Final = 0x53746570
 
 #: Up to this size (8 MB) a database is checked when it is opened: it takes some 20 ms.
 _CHECKED_PAGES: Final = 2_048
+#: How long a connection waits for the lock of another.
+BUSY_MS: Final = 5_000
 
 
 class StorageError(Exception):
@@ -34,7 +36,7 @@ def wal(db: apsw.Connection) -> None:
 
 def patient(db: apsw.Connection) -> None:
     """A checkpoint of another connection may hold the lock for a moment."""
-    db.set_busy_timeout(5_000)
+    db.set_busy_timeout(BUSY_MS)
 
 
 def no_checkpoints(db: apsw.Connection) -> None:

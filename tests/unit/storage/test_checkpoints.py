@@ -77,6 +77,16 @@ def test_a_log_that_grows_without_a_pause_starts_over(store, tmp_path) -> None:
     assert log.stat().st_size < 90 * 1024 * 1024
 
 
+def test_a_log_that_somebody_reads_for_long_goes_on_growing_and_commits_do_not_fail(store, tmp_path) -> None:
+    with closing(apsw.Connection(str(tmp_path / "steps.sqlite"))) as reader:
+        list(reader.execute("BEGIN; SELECT * FROM setting"))
+        write(store, 20_000)
+        assert (tmp_path / "steps.sqlite-wal").stat().st_size > 64 * 1024 * 1024
+        reader.execute("COMMIT")
+
+    assert store.setting("n") == "19999" * 100
+
+
 def test_closing_ends_the_thread(tmp_path) -> None:
     store = SqliteStore(str(tmp_path / "steps.sqlite"))
     write(store, 4_100)
