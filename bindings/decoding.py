@@ -101,7 +101,11 @@ class _Decoder:
         return self._containers[tree["v"]]
 
     def error(self, tree: dict[str, Value]) -> Exception:
-        return Exception(tree["v"].get("message", ""))
+        error = Exception(tree["v"].get("message", ""))
+        cause = self.value(tree["v"].get("cause"))  # read in any case: what is in it counts for what refers back
+        if isinstance(cause, Exception):
+            error.__cause__ = cause
+        return error
 
 
 def _hashable(value: Value) -> bool:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bindings.generations import public_module
 from bindings.tracebacks import user_traceback as user_traceback
@@ -40,6 +40,7 @@ BUILT_IN_NAMES = frozenset(
         "ReferenceError",
         "EvalError",
         "URIError",
+        "AggregateError",
         "DataCloneError",
     }
 )
@@ -47,16 +48,20 @@ BUILT_IN_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ErrorInfo:
-    """An error as it is stored: Cloudflare's two fields, and what helps a developer beside them."""
+    """An error as it is stored: Cloudflare's two fields, and what helps a developer beside them.
+
+    `dom`: it is a DOMException, such as an aborted fetch throws; RPC leaves these their names.
+    """
 
     name: str
     message: str
     stack: str | None = None
     cause: ErrorInfo | None = None
+    dom: bool = False
 
     def folded(self) -> ErrorInfo:
         """As it looks behind the RPC boundary: name `Error`, the own name leading the message."""
-        if self.name in BUILT_IN_NAMES:
+        if self.dom or self.name in BUILT_IN_NAMES:
             return self
         if not self.name:
             return ErrorInfo("Error", self.message, self.stack, self.cause)
@@ -70,6 +75,8 @@ class ErrorInfo:
             out["stack"] = self.stack
         if self.cause is not None:
             out["cause"] = self.cause.to_json()
+        if self.dom:
+            out["dom"] = True
         return out
 
     @staticmethod
@@ -81,6 +88,7 @@ class ErrorInfo:
             str(data.get("message", "")),
             stack if isinstance(stack, str) else None,
             ErrorInfo.from_json(cause) if isinstance(cause, Mapping) else None,
+            data.get("dom") is True,
         )
 
     def public(self) -> dict[str, str]:
@@ -249,7 +257,7 @@ def _error_info(error: BaseException, causes: int) -> ErrorInfo:
     cause = info.cause
     if cause is None and error.__cause__ is not None and causes > 0:
         cause = _error_info(error.__cause__, causes - 1)
-    return ErrorInfo(info.name, info.message, info.stack or user_traceback(error), cause)
+    return replace(info, stack=info.stack or user_traceback(error), cause=cause)
 
 
 def _own_info(error: BaseException) -> ErrorInfo:

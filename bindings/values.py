@@ -11,7 +11,7 @@ key "$" that names the kind, so that plain values stay readable in the database:
     {"$":"set","v":[...]}                   Set
     {"$":"bytes","t":"Uint8Array","v":"…"}  bytes in base64; t names the JavaScript class
     {"$":"regexp","v":"a+","flags":"g"}     RegExp
-    {"$":"error","v":{"name":…,"message":…}}
+    {"$":"error","v":{"name":…,"message":…}}  also cause (a value), dom (true: a DOMException)
     {"$":"object","v":[[key,value],...]}    a plain object that has a key "$" itself
     {"$":"ref","v":3}                       the container met third (counting from 0, in reading order): a cycle
 

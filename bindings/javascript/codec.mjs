@@ -1,6 +1,6 @@
 // Structured-clone values as text: the JavaScript half of bindings/values.py, whose docstring has the format.
 // tests/unit/bindings/vectors.json holds both halves to it.
-import { NotSerialisable, cloneError, reviveError } from "./errors.mjs";
+import { NotSerialisable, cloneError, reviveError, setQuietly } from "./errors.mjs";
 
 const SAFE_INTEGER = 2 ** 53;
 const UNDEFINED = { $: "undefined" };
@@ -105,7 +105,8 @@ class Encoder {
   }
 
   #object(value, path) {
-    if (isContainer(value)) return this.#container(value, path);
+    if (isContainer(value, this.lenient)) return this.#container(value, path);
+    if (value instanceof Error) return this.#error(value, path);
     const leaf = leafTree(value);
     if (leaf !== undefined) return leaf;
     if (isStub(value)) {
@@ -113,7 +114,15 @@ class Encoder {
       throw new NotSerialisable(path, `a ${value.constructor?.name ?? "value"}`);
     }
     const name = value.constructor?.name || "Object";
+    if (V8_ONLY.some((kind) => value instanceof kind)) throw cloneError(`#<${name}> could not be cloned.`);
     throw cloneError(`Could not serialize object of type "${name}". This type does not support serialization.`);
+  }
+
+  #error(error, path) {
+    const v = { name: builtInName(error), message: String(error.message) };
+    if (error instanceof DOMException) v.dom = true;
+    if (error.cause !== undefined) v.cause = this.tree(error.cause, `${path}.cause`);
+    return { $: "error", v };
   }
 
   #container(value, path) {
@@ -136,11 +145,15 @@ class Encoder {
   }
 }
 
-function isContainer(value) {
+// Objects without a prototype, such as the groups of a RegExp, are none to Workers RPC. Arguments of ours may be such.
+function isContainer(value, lenient) {
   if (Array.isArray(value) || value instanceof Map || value instanceof Set) return true;
   const prototype = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
+  return prototype === Object.prototype || (prototype === null && lenient);
 }
+
+// What V8 refuses by itself, in its own words.
+const V8_ONLY = [Promise, WeakMap, WeakSet, WeakRef];
 
 /** What Workers RPC would pass as a stub or a stream: it crosses, but cannot be stored. */
 function isStub(value) {
@@ -163,10 +176,10 @@ function numberTree(value) {
 function leafTree(value) {
   if (value instanceof Date) return { $: "date", v: Number.isNaN(value.getTime()) ? null : value.getTime() };
   if (value instanceof RegExp) return { $: "regexp", v: sourceOf(value), flags: value.flags };
-  if (value instanceof Error) return { $: "error", v: { name: builtInName(value), message: String(value.message) } };
   if (ArrayBuffer.isView(value)) return bytesTree(viewName(value), value.buffer, value.byteOffset, value.byteLength);
   if (value instanceof ArrayBuffer) return bytesTree("ArrayBuffer", value, 0, value.byteLength);
   if (value instanceof Number) return numberTree(value.valueOf());
+  if (value instanceof BigInt) return { $: "bigint", v: String(value) };
   if (value instanceof String || value instanceof Boolean) return value.valueOf();
   return undefined;
 }
@@ -174,10 +187,11 @@ function leafTree(value) {
 // `source` escapes slashes, which only a literal needs.
 const sourceOf = (pattern) => pattern.source.replace(/\\([^])/g, (pair, c) => (c === "/" ? c : pair));
 
-/** Structured clone knows no other names of errors. */
+/** Structured clone knows no other names of errors; an AggregateError becomes an Error. */
 function builtInName(error) {
   const name = String(error.name);
-  return reviveError.names.has(name) ? name : "Error";
+  if (error instanceof DOMException) return name;
+  return reviveError.names.has(name) && name !== "AggregateError" ? name : "Error";
 }
 
 // Subclasses (Node's Buffer) arrive as the class that the language knows.
@@ -225,6 +239,12 @@ class Decoder {
     return out;
   }
 
+  #error({ name, message, dom, cause }) {
+    const error = reviveError({ name, message, dom });
+    if (cause !== undefined) setQuietly(error, "cause", this.value(cause));
+    return error;
+  }
+
   #tagged({ $: kind, v, t, flags }) {
     switch (kind) {
       case "undefined":
@@ -238,7 +258,7 @@ class Decoder {
       case "regexp":
         return new RegExp(v, flags ?? "");
       case "error":
-        return reviveError(v);
+        return this.#error(v);
       case "bytes":
         return bytesOf(t, fromBase64(v));
       case "object":

@@ -19,15 +19,16 @@ const MAKERS = {
   ReferenceError: (message) => new ReferenceError(message),
   EvalError: (message) => new EvalError(message),
   URIError: (message) => new URIError(message),
+  AggregateError: (message) => new AggregateError([], message),
   DataCloneError: cloneError,
 };
 
 /**
- * The error of `{name, message, stack?, cause?}`, of the class with that name. Names that the language does not have
- * never come here: the engine's side folds them into the message, as Workers RPC does.
+ * The error of `{name, message, stack?, cause?, dom?}`, of the class with that name, or a DOMException. Names that the
+ * language does not have never come here: the engine's side folds them into the message, as Workers RPC does.
  */
-export function reviveError({ name, message, stack, cause }) {
-  const error = (MAKERS[name] ?? MAKERS.Error)(message ?? "");
+export function reviveError({ name, message, stack, cause, dom }) {
+  const error = dom ? new DOMException(message ?? "", name) : (MAKERS[name] ?? MAKERS.Error)(message ?? "");
   // Else the stack would show this file.
   setQuietly(error, "stack", stack ?? `${error.name}: ${error.message}`);
   if (cause !== undefined) setQuietly(error, "cause", reviveError(cause));
@@ -35,15 +36,16 @@ export function reviveError({ name, message, stack, cause }) {
 }
 reviveError.names = new Set(Object.keys(MAKERS));
 
-function setQuietly(error, key, value) {
+export function setQuietly(error, key, value) {
   Object.defineProperty(error, key, { value, writable: true, configurable: true, enumerable: false });
 }
 
-/** What is told of anything thrown: `{name, message, stack?, cause?}` (contract cases errors-string, errors-object). */
+/** What is told of anything thrown: `{name, message, stack?, cause?, dom?}` (contract cases errors-string, errors-object). */
 export function describeError(thrown, depth = 0) {
   if (!(thrown instanceof Error)) return { name: "Error", message: thrownText(thrown) };
   const out = { name: textOf(thrown.name, "Error"), message: textOf(thrown.message, "") };
   if (typeof thrown.stack === "string") out.stack = thrown.stack;
+  if (thrown instanceof DOMException) out.dom = true;
   if (thrown.cause !== undefined && depth < 8) out.cause = describeError(thrown.cause, depth + 1);
   return out;
 }
@@ -60,5 +62,6 @@ function textOf(value, otherwise) {
 function thrownText(thrown) {
   if (typeof thrown !== "object" || thrown === null) return String(thrown);
   const tag = Object.prototype.toString.call(thrown);
-  return tag === "[object Object]" ? `#<${thrown.constructor?.name || "Object"}>` : tag;
+  if (tag !== "[object Object]" || Object.getPrototypeOf(thrown) === null) return tag;
+  return `#<${thrown.constructor?.name || "Object"}>`;
 }

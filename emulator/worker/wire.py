@@ -36,6 +36,7 @@ class WireError(TypedDict):
     message: str
     stack: NotRequired[str]
     cause: NotRequired[WireError]
+    dom: NotRequired[bool]
 
 
 # -- from the engine ---------------------------------------------------------------------------------------------
@@ -328,6 +329,8 @@ def wire_error(info: ErrorInfo) -> WireError:
         out["stack"] = folded.stack
     if folded.cause is not None:
         out["cause"] = wire_error(folded.cause)
+    if folded.dom:
+        out["dom"] = True
     return out
 
 

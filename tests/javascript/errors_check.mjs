@@ -17,6 +17,13 @@ assert.deepEqual(told(undefined), ["Error", "undefined"]);
 assert.deepEqual(told({ name: "N", message: "m" }), ["Error", "#<Object>"]);
 assert.deepEqual(told(Symbol("s")), ["Error", "Symbol(s)"]);
 
+assert.deepEqual(told(Object.create(null)), ["Error", "[object Object]"]);
+
+const aborted = describeError(new DOMException("stopped", "AbortError"));
+assert.ok(aborted.dom && reviveError(aborted) instanceof DOMException);
+assert.equal(reviveError(aborted).name, "AbortError");
+assert.ok(reviveError(describeError(new AggregateError([], "all"))) instanceof AggregateError);
+
 const withCause = describeError(new Error("outer", { cause: new RangeError("inner") }));
 assert.equal(withCause.cause.name, "RangeError");
 const endless = new Error("e");

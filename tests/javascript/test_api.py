@@ -145,6 +145,12 @@ async def test_an_object_of_a_class_fails_its_attempt_as_rpc_refuses_it(plain: S
     assert found["error"] == {"name": "DataCloneError", "message": message}
 
 
+async def test_an_aborted_request_is_still_an_abort_error_outside_of_its_step(plain: Site) -> None:
+    found = await plain.probe("a1", "aborted")
+
+    assert found["error"] == {"name": "AbortError", "message": "The operation was aborted"}
+
+
 async def test_a_nested_step_knows_its_parent(plain: Site) -> None:
     found = await plain.probe("n1", "nested")
 

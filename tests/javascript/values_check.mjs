@@ -25,9 +25,14 @@ const texts = {
   "error with a name of its own": [Object.assign(new Error("m"), { name: "Mine" }), '{"$":"error","v":{"name":"Error","message":"m"}}'],
   "dollar key": [{ $: "date", v: 1 }, '{"$":"object","v":[["$","date"],["v",1]]}'],
   cycle: [cycle, '{"name":"loop","self":{"$":"ref","v":0}}'],
-  "without a prototype": [Object.assign(Object.create(null), { a: 1 }), '{"a":1}'],
   "__proto__ as a key": [JSON.parse('{"__proto__":[1]}'), '{"__proto__":[1]}'],
-  boxed: [[new Number(1), new String("s"), new Boolean(true)], '[1,"s",true]'],
+  boxed: [[new Number(1), new String("s"), new Boolean(true), Object(1n)], '[1,"s",true,{"$":"bigint","v":"1"}]'],
+  "error with a cause": [
+    new Error("m", { cause: [new TypeError("why")] }),
+    '{"$":"error","v":{"name":"Error","message":"m","cause":[{"$":"error","v":{"name":"TypeError","message":"why"}}]}}',
+  ],
+  "several errors in one": [new AggregateError([new Error("1")], "m"), '{"$":"error","v":{"name":"Error","message":"m"}}'],
+  "exception of the web": [new DOMException("m", "AbortError"), '{"$":"error","v":{"name":"AbortError","message":"m","dom":true}}'],
 };
 for (const [name, [value, text]] of Object.entries(texts)) {
   assert.equal(encode(value), text, name);
@@ -45,6 +50,13 @@ const refused = {
   "function inside": [{ items: [1, { callback() {} }] }, "NotSerialisable", "the function callback at $.items[1].callback cannot be stored"],
   stream: [{ s: new ReadableStream() }, "NotSerialisable", "a ReadableStream at $.s cannot be stored"],
   deep: [deep(), "NotSerialisable", "a value nested too deeply at $ cannot be stored"],
+  "without a prototype": [
+    { groups: /(?<a>.)/.exec("b").groups },
+    "DOMException",
+    'Could not serialize object of type "Object". This type does not support serialization.',
+  ],
+  promise: [{ p: Promise.resolve(1) }, "DOMException", "#<Promise> could not be cloned."],
+  "weak map": [new WeakMap(), "DOMException", "#<WeakMap> could not be cloned."],
   symbol: [Symbol("s"), "DOMException", "Symbol(s) could not be cloned."],
   instance: [[new Point()], "DOMException", 'Could not serialize object of type "Point". This type does not support serialization.'],
 };
@@ -53,6 +65,8 @@ for (const [name, [value, kind, message]] of Object.entries(refused)) {
 }
 
 assert.equal(encodeArguments({ timeout: () => 1 }), '{"timeout":{}}');
+assert.equal(encodeArguments(Object.assign(Object.create(null), { a: 1 })), '{"a":1}');
+assert.equal(decode('{"$":"error","v":{"name":"TimeoutError","message":"m","dom":true}}').name, "TimeoutError");
 const copy = { a: [1] };
 assert.notEqual(decode(encode(copy)).a, copy.a);
 process.stdout.write("ok");

@@ -96,9 +96,17 @@ def test_an_error_that_stands_for_another_is_stored_as_that() -> None:
     assert error_info(raised(stands_for(TypeError("TypeError: bad"), info))) == info
 
 
-@pytest.mark.parametrize("name", ["Error", "TypeError", "RangeError", "DataCloneError"])
+@pytest.mark.parametrize("name", ["Error", "TypeError", "RangeError", "AggregateError", "DataCloneError"])
 def test_built_in_names_survive_the_boundary(name: str) -> None:
     assert ErrorInfo(name, "m").folded() == ErrorInfo(name, "m")
+
+
+def test_an_exception_of_the_web_keeps_its_name_and_a_class_of_the_same_name_does_not() -> None:
+    aborted = ErrorInfo("AbortError", "m", dom=True)
+
+    assert aborted.folded() == aborted
+    assert ErrorInfo.from_json(aborted.to_json()) == aborted
+    assert ErrorInfo("AbortError", "m").folded() == ErrorInfo("Error", "AbortError: m")
 
 
 def test_other_names_lead_the_message_behind_the_boundary() -> None:
@@ -107,7 +115,7 @@ def test_other_names_lead_the_message_behind_the_boundary() -> None:
 
 
 infos: st.SearchStrategy[ErrorInfo] = st.deferred(
-    lambda: st.builds(ErrorInfo, st.text(), st.text(), st.none() | st.text(), st.none() | infos)
+    lambda: st.builds(ErrorInfo, st.text(), st.text(), st.none() | st.text(), st.none() | infos, st.booleans())
 )
 
 
