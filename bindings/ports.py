@@ -10,6 +10,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from bindings.errors import ErrorInfo
@@ -60,7 +61,7 @@ class StepContext:
 
     def json_text(self) -> str:
         """The text of `to_json`; made from parts, since it is told once per attempt."""
-        step = f'{{"name":{json.dumps(self.name)},"count":{self.count}}}'
+        step = f'{{"name":{encode_basestring_ascii(self.name)},"count":{self.count}}}'
         config = self.config_text or json.dumps(self.config, separators=(",", ":"))
         return f'{{"step":{step},"attempt":{self.attempt},"config":{config}}}'
 

@@ -1,18 +1,21 @@
-// Which pass and which step the code that runs now belongs to. `withEnv` carries an environment through promises and
-// timers; ours has one more property that nothing enumerates. (Node's AsyncLocalStorage would need a compatibility flag
-// that the project may not have.)
+// Which pass and which step the code that runs now belongs to, carried through promises and timers by Node's
+// AsyncLocalStorage. Where that cannot be had, `withEnv` does it: it carries an environment, and ours has one more property
+// that nothing enumerates. That takes a fifth of the time of a step.
 import * as workers from "cloudflare:workers";
+import { AsyncLocalStorage } from "./stepwell_als.mjs";
 
 const SCOPE = Symbol("stepwell.scope");
+const storage = AsyncLocalStorage && new AsyncLocalStorage();
 
-/** The scope around: `{instanceId, step?, parent?}`, or undefined outside of passes. */
-export const currentScope = () => workers.env[SCOPE];
+/** The scope around: `{instanceId, step?, call?}`, or undefined outside of passes. */
+export const currentScope = storage ? () => storage.getStore() : () => workers.env[SCOPE];
 
 /**
  * Calls `fn` with `scope` around it and around everything it starts. `env` is the object that entrypoints are given:
- * what modules import is a proxy for it, and copying that takes longer than all else that a step needs here.
+ * what modules import is a proxy for it, and copying that takes even longer.
  */
 export function within(scope, env, fn) {
+  if (storage) return storage.run(scope, fn);
   if (!workers.withEnv) return fn();
   return workers.withEnv(Object.defineProperty({ ...env }, SCOPE, { value: scope }), fn);
 }

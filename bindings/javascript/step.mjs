@@ -16,7 +16,7 @@ export class WorkflowStep {
     const { rollback, rollbackConfig } = rollbackOf(name, options);
     const [sent, delay] = withoutDelayFunction(config);
     const [sentRollback, rollbackDelay] = withoutDelayFunction(rollbackConfig);
-    const head = { t: "do", at: siteOf("do", name) };
+    const head = { t: "do", at: siteOf(methods.do, name) };
     // Flags are sent only when they are set: most steps have none but the first.
     if (typeof callback === "function") head.callback = true;
     if (delay !== undefined) head.delay = true;
@@ -28,19 +28,21 @@ export class WorkflowStep {
   }
 
   async sleep(name, duration) {
-    return this.#pass.call({ t: "sleep", at: siteOf("sleep", name) }, [name, duration]);
+    return this.#pass.call({ t: "sleep", at: siteOf(methods.sleep, name) }, [name, duration]);
   }
 
   async sleepUntil(name, timestamp) {
     const isTime = typeof timestamp === "string" || timestamp === null || timestamp instanceof Date;
-    return this.#pass.call({ t: "sleepUntil", at: siteOf("sleepUntil", name) }, [name, isTime ? msOf(timestamp) : timestamp]);
+    return this.#pass.call({ t: "sleepUntil", at: siteOf(methods.sleepUntil, name) }, [name, isTime ? msOf(timestamp) : timestamp]);
   }
 
   async waitForEvent(name, options) {
     void options.timeout; // without options: a TypeError in V8's words
-    return this.#pass.call({ t: "waitForEvent", at: siteOf("waitForEvent", name) }, [name, options]);
+    return this.#pass.call({ t: "waitForEvent", at: siteOf(methods.waitForEvent, name) }, [name, options]);
   }
 }
+
+const methods = WorkflowStep.prototype;
 
 /** The ms of what `new Date()` makes of it: Python has fewer years. What it makes nothing of is refused by its text. */
 function msOf(given) {

@@ -17,6 +17,8 @@ JAVASCRIPT: Final = Path(__file__).parents[2] / "bindings" / "javascript"
 OUTPUT: Final = "worker.js"
 #: The export by which the engine reaches the passes; no name that a user would choose.
 RUNS_EXPORT: Final = "__StepwellRuns"
+#: The module that holds AsyncLocalStorage, or nothing: the configuration of the runtime says which.
+ALS_MODULE: Final = "stepwell_als.mjs"
 FRONT_EXPORT: Final = "__StepwellFront"
 
 _LOADERS: Final = {".txt": "text", ".html": "text", ".sql": "text", ".bin": "copy", ".wasm": "copy"}
@@ -110,6 +112,7 @@ def arguments(config: WorkerConfig, entry: Path, folder: Path) -> list[str]:
         "--external:cloudflare:*",
         "--external:node:*",
         "--external:workerd:*",
+        f"--external:*/{ALS_MODULE}",
         '--define:process.env.NODE_ENV="development"',
         *(f"--loader:{suffix}={loader}" for suffix, loader in _LOADERS.items()),
         *(_node_arguments() if node else ()),

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from emulator.config.model import WorkerConfig
-from emulator.worker.bundling import FRONT_EXPORT, OUTPUT, RUNS_EXPORT, Bundle
+from emulator.worker.bundling import ALS_MODULE, FRONT_EXPORT, OUTPUT, RUNS_EXPORT, Bundle
 from emulator.worker.calls import SERVICE_HEADER, TOKEN_HEADER
 from emulator.worker.capnp import Node, Verbatim, constant, quoted
 from emulator.worker.durable_objects import durable_classes
@@ -23,6 +23,7 @@ from emulator.worker.toolchain import Toolchain
 CF_HEADER: Final = "Stepwell-Cf"
 _ENGINE: Final = "stepwell-engine"
 _DISK: Final = "stepwell-disk"
+_ASYNC_HOOKS: Final = "async_hooks"
 # The compatibility date of the Workers that workerd brings.
 _BUNDLED_DATE: Final = "2026-01-01"
 # That of Workers of ours, which every workerd knows.
@@ -157,9 +158,9 @@ class _Run:
     def _worker(self, part: WorkerPart) -> dict[str, Node]:
         config = part.config
         worker: dict[str, Node] = {
-            "modules": list(_modules(part.bundle, self._folder)),
+            "modules": [*_modules(part.bundle, self._folder), _als_module(part)],
             "compatibilityDate": usable_date(config.compatibility_date, self._newest_date),
-            "compatibilityFlags": sorted({*config.compatibility_flags}),
+            "compatibilityFlags": sorted({*config.compatibility_flags, *_als_flags(part)}),
             "bindings": list(self._bindings(part)),
         }
         if classes := list(_namespaces(config)):
@@ -268,6 +269,29 @@ def _modules(bundle: Bundle, config_folder: Path) -> Iterator[dict[str, Node]]:
     for name in bundle.modules:
         kind = "wasm" if name.endswith(".wasm") else "data"
         yield {"name": name, kind: _embedded(folder, name)}
+
+
+def _has_als(config: WorkerConfig) -> bool:
+    """Whether the Worker's own flags give it AsyncLocalStorage."""
+    flags = config.compat | set(config.compatibility_flags)
+    return any(flag == "nodejs_als" or flag.startswith("nodejs_compat") for flag in flags)
+
+
+def _may_have_als(part: WorkerPart) -> bool:
+    """Not where the Worker imports it and its flags do not let it: then it fails here as it would on Cloudflare."""
+    return _has_als(part.config) or _ASYNC_HOOKS not in part.bundle.code
+
+
+def _als_flags(part: WorkerPart) -> list[str]:
+    return [] if _has_als(part.config) or not _may_have_als(part) else ["nodejs_als"]
+
+
+def _als_module(part: WorkerPart) -> dict[str, Node]:
+    real, none = (
+        f'export {{ AsyncLocalStorage }} from "node:{_ASYNC_HOOKS}";',
+        "export const AsyncLocalStorage = undefined;",
+    )
+    return {"name": ALS_MODULE, "esModule": real if _may_have_als(part) else none}
 
 
 def _embedded(folder: str, name: str) -> Verbatim:

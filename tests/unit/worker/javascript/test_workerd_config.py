@@ -124,3 +124,36 @@ def test_a_compatibility_date_newer_than_workerd_becomes_the_newest_it_knows(
     for newest, used in (("2000-01-01", "2000-01-01"), ("2100-01-01", config.compatibility_date)):
         text = _text(tmp_path, config, tools=replace(TOOLS, newest_date=newest))
         assert f'compatibilityDate = "{used}"' in text
+
+
+REAL, NONE = 'from "node:async_hooks"', "AsyncLocalStorage = undefined"
+
+
+def _als(make_config: MakeConfig, tmp_path: Path, code: str, *flags: str) -> str:
+    config = make_config(compatibility_flags=list(flags))
+    part = WorkerPart(config, {}, Bundle(tmp_path, code, "", {}))
+    text = workerd_config([part], EngineAddress(4000, "secret"), tmp_path / "state", tmp_path, TOOLS)
+    return text.replace("\\", "")
+
+
+def test_what_carries_the_scope_is_nodes_own_and_needs_a_flag(make_config: MakeConfig, tmp_path: Path) -> None:
+    text = _als(make_config, tmp_path, "")
+
+    assert REAL in text
+    assert "nodejs_als" in text
+
+
+def test_a_worker_with_nodes_modules_needs_no_further_flag(make_config: MakeConfig, tmp_path: Path) -> None:
+    text = _als(make_config, tmp_path, 'import "node:async_hooks";', "nodejs_compat")
+
+    assert REAL in text
+    assert "nodejs_als" not in text
+
+
+def test_a_worker_is_not_given_a_module_that_its_flags_do_not_give_it(
+    make_config: MakeConfig, tmp_path: Path
+) -> None:
+    text = _als(make_config, tmp_path, 'import "node:async_hooks";')
+
+    assert NONE in text
+    assert "nodejs_als" not in text
