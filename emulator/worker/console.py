@@ -28,6 +28,8 @@ _TAG: Final = re.compile(r"\[(\S+)(?: ([^\]\n]*))?\] ?")
 _MARKED: Final = re.compile(r"[▲✘] \[(WARNING|ERROR)\] ")
 # As workerd says what a handler threw; our entry has told it already, with its stack.
 _UNCAUGHT: Final = re.compile(r"Uncaught exception: .*?\bremote\.jsg\.(?P<error>.*)")
+# What workerd adds about our own sockets when code does not load: a consequence of what it has said before.
+_OF_OURS: Final = re.compile(r'Socket ".*" refers to service ".*" with a named entrypoint "__Stepwell')
 _KEPT_LINES: Final = 40
 # As V8 says it before it ends the process.
 _OUT_OF_MEMORY: Final = "JavaScript heap out of memory"
@@ -75,6 +77,8 @@ class Console:
     def read(self, raw: str) -> None:
         """Takes one line of output: JSON as workerd's structured logging writes it, or plain text."""
         level, text = _parsed(raw)
+        if _OF_OURS.match(text):
+            return
         text = self._mapped(text)
         if (uncaught := _UNCAUGHT.match(text)) and self._told(uncaught["error"]):
             return

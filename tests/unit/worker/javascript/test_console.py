@@ -28,6 +28,14 @@ def test_a_plain_line_is_information() -> None:
     assert _read("hello") == [ConsoleLine(logging.INFO, "hello")]
 
 
+def test_what_workerd_says_of_our_own_sockets_is_left_out() -> None:
+    ours = 'Socket "http:shop" refers to service "shop" with a named entrypoint "__StepwellFront", but "shop" has none.'
+
+    assert _read("service shop: No such module", ours) == [
+        ConsoleLine(logging.INFO, "service shop: No such module")
+    ]
+
+
 def test_json_that_user_code_printed_is_a_plain_line() -> None:
     assert _read('{"a": 1}') == [ConsoleLine(logging.INFO, '{"a": 1}')]
 
