@@ -88,7 +88,8 @@ class RuntimeGeneration:
         self._live: _Live | None = None
         self._starting: asyncio.Task[_Live] | None = None
         self._quick_ends = 0
-        self._lost_runs = 0
+        #: Ids of instances whose passes have heard of the end of the process before we have.
+        self._lost: set[str] = set()
         self._ending_reason: str | None = None
         self._stopped = False
         self._retired = False
@@ -203,7 +204,7 @@ class RuntimeGeneration:
         reason = self._ending_reason or ("out of memory" if console.out_of_memory else _ending(code))
         self._ending_reason = None
         self._quick_ends = self._quick_ends + 1 if live.watchdog.pongs < 2 else 0
-        count, self._lost_runs = self._lost_runs + self._instances.total(), 0
+        count, self._lost = len(self._lost.union(self._instances)), set()
         _log.error(
             "The runtime ended (%s); %s in it %s as after a crash. Starting it again.",
             reason,
@@ -262,7 +263,8 @@ class RuntimeGeneration:
 
     def _release(self, instance_id: str, one: Pass, socket: WireSocket, idle: list[WireSocket]) -> None:
         """Nobody needs the pass any more. Closing ends what still goes on in the runtime."""
-        self._lost_runs += one.lost
+        if one.lost:
+            self._lost.add(instance_id)
         self._instances[instance_id] -= 1
         if not self._instances[instance_id]:
             del self._instances[instance_id]

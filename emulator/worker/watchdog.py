@@ -96,16 +96,20 @@ class Watchdog:
     async def _pause(self) -> None:
         self._hurry.clear()
         waiting = asyncio.ensure_future(self._hurry.wait())
-        await asyncio.wait([waiting], timeout=_INTERVAL_S)
-        waiting.cancel()
+        try:
+            await asyncio.wait([waiting], timeout=_INTERVAL_S)
+        finally:
+            waiting.cancel()
 
     async def _answers(self) -> bool:
         """Whether a ping was answered, however late; False if the runtime hangs."""
         ping = asyncio.ensure_future(self._pinged.ping())
-        await asyncio.wait([ping], timeout=min(_WELL_S, self._patience_s))
-        if not ping.done() and not await self._outlasted(ping):
+        try:
+            await asyncio.wait([ping], timeout=min(_WELL_S, self._patience_s))
+            if not ping.done() and not await self._outlasted(ping):
+                return False
+        finally:
             ping.cancel()
-            return False
         await ping
         self.pongs += 1
         self._heard_at = monotonic_ns()

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from emulator.clock import monotonic_ns
+from emulator.clock import breathe, monotonic_ns
 from emulator.worker.host import HostCrashed
 from emulator.worker.watchdog import Watchdog
 
@@ -153,3 +153,17 @@ async def test_the_cpu_time_of_a_runtime_that_answers_is_not_looked_at() -> None
     await _watch(runtime, reports=0)
 
     assert runtime.used_s == 0
+
+
+@pytest.mark.parametrize("answers", [True, False], ids=["between two pings", "in a ping"])
+async def test_a_watch_that_is_stopped_leaves_no_task_behind(answers: bool) -> None:
+    runtime = Runtime(answers=answers, busy=False)
+    before = asyncio.all_tasks()
+
+    async with _watched(runtime):
+        await runtime.asked.wait()
+        await breathe()
+    for _ in range(3):
+        await breathe()
+
+    assert asyncio.all_tasks() == before
