@@ -69,7 +69,8 @@ async def _refuse(scope: Scope, send: Send, refusal: InvalidStatus) -> None:
         await send({"type": "websocket.close", "code": 1002, "reason": f"status {response.status_code}"})
         return
     dropped = ("connection", "transfer-encoding", "content-length")
-    headers = [(n.encode(), v.encode()) for n, v in response.headers.raw_items() if n.lower() not in dropped]
+    raw = ((name.lower(), value) for name, value in response.headers.raw_items())
+    headers = [(name.encode(), value.encode()) for name, value in raw if name not in dropped]
     await send({"type": "websocket.http.response.start", "status": response.status_code, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": response.body or b""})
 

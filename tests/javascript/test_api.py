@@ -287,6 +287,25 @@ async def test_a_value_that_is_no_error_is_told_when_fetch_throws_it(plain: Site
         assert (await client.get("/throws?text=just+so")).text == "Error: just so\n"
 
 
+async def test_a_fetch_that_answers_nothing_says_so(plain: Site) -> None:
+    async with plain.client() as client:
+        answer = await client.get("/mute")
+
+    assert answer.text.startswith(
+        "TypeError: Incorrect type for Promise: the Promise did not resolve to 'Response'."
+    )
+
+
+async def test_what_wait_until_fails_with_is_logged(plain: Site) -> None:
+    async with plain.client() as client:
+        assert (await client.get("/later")).text == "now"
+
+    def told() -> bool:
+        return any(line.text.startswith("Uncaught (in waitUntil) RangeError: too late") for line in plain.lines)
+
+    await plain.until(told)
+
+
 async def test_the_binding_refuses_with_cloudflares_error(plain: Site) -> None:
     async with plain.client() as client:
         answer = await client.get("/status?id=unknown")

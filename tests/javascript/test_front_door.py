@@ -103,6 +103,16 @@ async def test_a_refused_websocket_has_the_workers_own_answer(served: str) -> No
     assert refused.value.response.status_code == 404
 
 
+async def test_an_error_instead_of_a_websocket_is_told_without_anything_of_ours(served: str) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        async with connect(f"ws://{served}/throws"):
+            pass
+
+    response = refused.value.response
+    assert (response.status_code, response.headers.get("stepwell-error")) == (500, None)
+    assert (response.body or b"").startswith(b"TypeError: the <handler> failed")
+
+
 async def test_a_request_that_is_no_upgrade_is_told_so(served: str) -> None:
     async with httpx.AsyncClient() as client:
         assert (await client.get(f"http://{served}/socket")).status_code == 426
