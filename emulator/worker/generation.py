@@ -178,8 +178,8 @@ class RuntimeGeneration:
         console = Console(self._recent, self._map_text, self._emit)
         try:
             child, doors = await self._launcher.launch(console.read)
-        except RuntimeFailed:
-            raise RuntimeFailed(f"The runtime did not start.\n\n{console.last_lines}") from None
+        except RuntimeFailed as error:
+            raise RuntimeFailed(f"The runtime did not start.\n\n{console.last_lines or error}") from None
         caretaker = await Caretaker.open(doors)
         watchdog = Watchdog(caretaker, child, self._patience_s, self._end_hung)
         live = _Live(child, doors, caretaker, watchdog, {name: [] for name in doors})

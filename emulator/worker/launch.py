@@ -17,6 +17,9 @@ from emulator.worker.wire import RUNS_PATH
 from emulator.worker.workerd_config import http_socket, runs_socket
 
 _LOOPBACK: Final = "127.0.0.1"
+#: CPU time for the top level of all modules, far beyond the second that Cloudflare gives them.
+_STARTUP_CPU_S: Final = 8.0
+_LOOK_S: Final = 0.5
 
 
 class RuntimeFailed(Exception):
@@ -104,9 +107,28 @@ class WorkerdLauncher:
 
 async def _ready(child: Child, ports: Coroutine[Any, Any, dict[str, int]]) -> dict[str, int]:
     reading = asyncio.ensure_future(ports)
-    await asyncio.wait([reading, child.exited], return_when=asyncio.FIRST_COMPLETED)
+    loops = await in_endless_loop(child, reading, _STARTUP_CPU_S)
     if not reading.done() or reading.exception() is not None:
         reading.cancel()
         await child.stop()
-        raise RuntimeFailed("workerd ended while it started")
+        raise RuntimeFailed(loops or "workerd ended while it started")
     return reading.result()
+
+
+class Starting(Protocol):
+    """What is seen of a process that starts."""
+
+    @property
+    def exited(self) -> asyncio.Future[int]: ...
+
+    def cpu_seconds(self) -> float | None: ...
+
+
+async def in_endless_loop(child: Starting, ready: asyncio.Future[Any], most_cpu_s: float) -> str | None:
+    """Waits until a process is ready or has ended; says so when it computes without coming to either."""
+    while True:
+        await asyncio.wait([ready, child.exited], timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+        if ready.done() or child.exited.done():
+            return None
+        if (child.cpu_seconds() or 0) > most_cpu_s:
+            return f"It computed for {most_cpu_s:g} s: an endless loop at the top level of a module?"

@@ -13,11 +13,13 @@ from typing import Any, Final
 from emulator.config.model import WorkerConfig
 from emulator.worker.calls import HOST_HEADER, SERVICE_HEADER, TOKEN_HEADER
 from emulator.worker.child import Child
-from emulator.worker.launch import Doors, RuntimeFailed
+from emulator.worker.launch import Doors, RuntimeFailed, in_endless_loop
 from emulator.worker.toolchain import Toolchain
 from emulator.worker.workerd_config import EngineAddress, WorkerPart, setup_values
 
 _READY: Final = re.compile(r"Ready on https?://[^:\s]+:(\d+)")
+#: CPU time for wrangler's own start, for bundling, and for the top level of all modules.
+_STARTUP_CPU_S: Final = 60.0
 #: The header that tells our router which Worker is meant.
 WORKER_HEADER: Final = "Stepwell-Worker"
 # Written anew below, or without meaning for one environment that is chosen already.
@@ -75,11 +77,11 @@ class WranglerLauncher:
         env = {"WRANGLER_SEND_METRICS": "false", "CI": "1", "NO_COLOR": "1", "FORCE_COLOR": "0"}
         env["CLOUDFLARE_CF_FETCH_ENABLED"] = "false"
         child = await Child.start(self.command, cwd=self.cwd, on_line=read, env=env)
-        await asyncio.wait([port, child.exited], return_when=asyncio.FIRST_COMPLETED)
+        loops = await in_endless_loop(child, port, _STARTUP_CPU_S)
         if not port.done():
             port.cancel()
             await child.stop()
-            raise RuntimeFailed("wrangler dev ended while it started")
+            raise RuntimeFailed(loops or "wrangler dev ended while it started")
         return child, {name: self._doors(name, port.result()) for name in self.workers}
 
     def _doors(self, worker: str, port: int) -> Doors:
@@ -95,8 +97,8 @@ def _plain(line: str) -> str:
 
 # What wrangler says about itself at every start; a clean run shows the user's own output only.
 _CHATTER: Final = re.compile(
-    r"⛅|^─+$|^╭|^│|^╰|^⎔|^▲ \[WARNING\] Using `vars`|^Your Worker has access|^Binding +Resource|^env\.|"
-    r"^\[wrangler:info\]"
+    r"⛅|^─+$|^╭|^│|^╰|^⎔|^▲ \[WARNING\] Using `vars`|^(Your Worker|\S+) has access to the following bindings|^Binding +Resource|^env\.|"
+    r"^\[wrangler:info\]|^Service bindings, Durable Object bindings, and Tail consumers connect"
 )
 
 
