@@ -97,8 +97,8 @@ def _plain(line: str) -> str:
 
 # What wrangler says about itself at every start; a clean run shows the user's own output only.
 _CHATTER: Final = re.compile(
-    r"⛅|^─+$|^╭|^│|^╰|^⎔|^▲ \[WARNING\] Using `vars`|^(Your Worker|\S+) has access to the following bindings|^Binding +Resource|^env\.|"
-    r"^\[wrangler:info\]|^Service bindings, Durable Object bindings, and Tail consumers connect"
+    r"⛅|^─+$|^╭|^│|^╰|^⎔|^▲ \[WARNING\] Using `vars`|^(Your Worker|\S+) has access to the following bindings|"
+    r"^Binding +Resource|^env\.|^\[wrangler:info\]|^Service bindings, Durable Object bindings, and Tail consumers connect"
 )
 
 
