@@ -98,7 +98,8 @@ def _plain(line: str) -> str:
 # What wrangler says about itself at every start; a clean run shows the user's own output only.
 _CHATTER: Final = re.compile(
     r"⛅|^─+$|^╭|^│|^╰|^⎔|^▲ \[WARNING\] Using `vars`|^(Your Worker|\S+) has access to the following bindings|"
-    r"^Binding +Resource|^env\.|^\[wrangler:info\]|^Service bindings, Durable Object bindings, and Tail consumers connect"
+    r"^Binding +Resource|^env\.|^\[wrangler:info\]|"
+    r"^Service bindings, Durable Object bindings, and Tail consumers connect"
 )
 
 
