@@ -194,10 +194,10 @@ _REST: Final = "/client/v4/accounts/local/workflows"
 
 
 def _clean_environment() -> dict[str, str]:
-    """Ours without what would change what is tested."""
+    """Ours without what would change what is tested. Python keeps bytecode: each start would compile everything."""
     return {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("STEPWELL_", "CLOUDFLARE_", "COV_"))
-        and name not in ("FORCE_COLOR", "PYTHONWARNINGS")
+        and name not in ("FORCE_COLOR", "PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS")
     }

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.process import DevProcess, until
 from tests.faults.books import Attempts, Instance, read
 from tests.faults.traffic import Traffic, expected_output
@@ -81,7 +83,9 @@ HOLDS: tuple[Callable[[Books], Books], ...] = (
 )
 
 
-# One test: pytest-xdist would kill the emulator anew for each process that takes one of several.
+# One test: pytest-xdist would kill the emulator anew for each process that takes one of several. It takes two
+# minutes where nothing else runs.
+@pytest.mark.timeout(900)
 def test_after_hundreds_of_kills_every_instance_is_complete_and_no_completed_step_ran_again(tmp_path: Path) -> None:
     instances = survive(tmp_path)
     books = [(f"{instance.id} {name}", one) for instance in instances for name, one in instance.steps.items()]
