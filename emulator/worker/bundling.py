@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -73,8 +75,13 @@ def write_entry(config: WorkerConfig, folder: Path, *, runs_path: bool) -> Path:
     return entry
 
 
-async def bundle(config: WorkerConfig, esbuild: Path, entry: Path, folder: Path) -> Bundle:
-    """Bundles. Raises `WorkerCodeError` with esbuild's own report, which shows file, line and column."""
+async def bundle(
+    config: WorkerConfig, esbuild: Path, entry: Path, folder: Path, *, debuggable: bool = False
+) -> Bundle:
+    """Bundles. Raises `WorkerCodeError` with esbuild's own report, which shows file, line and column.
+
+    `debuggable`: a debugger that attaches shows the user's own files.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     command = [str(esbuild), *arguments(config, entry, folder)]
     process = await asyncio.create_subprocess_exec(
@@ -84,7 +91,20 @@ async def bundle(config: WorkerConfig, esbuild: Path, entry: Path, folder: Path)
     if process.returncode != 0:
         text = errors.decode(errors="replace").strip()
         raise WorkerCodeError(f'The Worker "{config.name}" could not be bundled.\n\n{text}')
+    if debuggable:
+        append_source_map(folder)
     return _read(folder)
+
+
+def append_source_map(folder: Path) -> None:
+    """Puts the map at the end of the code, as debuggers find it, with the sources' addresses and texts."""
+    source_map = json.loads((folder / f"{OUTPUT}.map").read_text())
+    files = [Path(os.path.normpath(folder / source)) for source in source_map["sources"]]
+    source_map["sources"] = [file.as_uri() for file in files]
+    source_map["sourcesContent"] = [file.read_text(errors="replace") if file.is_file() else None for file in files]
+    text = base64.b64encode(json.dumps(source_map).encode()).decode()
+    with (folder / OUTPUT).open("a") as code:
+        code.write(f"\n//# sourceMappingURL=data:application/json;base64,{text}\n")
 
 
 def _read(folder: Path) -> Bundle:

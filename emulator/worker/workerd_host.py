@@ -125,7 +125,10 @@ class JavaScriptRuntime:
         self._loads += 1
         made = Bundle(folder, "", "", {})
         if tools.esbuild is not None:
-            made = await bundle(config, tools.esbuild, entry, folder / f"bundle-{self._loads % 8}")
+            debuggable = self._options.inspector_port is not None
+            made = await bundle(
+                config, tools.esbuild, entry, folder / f"bundle-{self._loads % 8}", debuggable=debuggable
+            )
         return WorkerPart(config, worker.variables, made)
 
     async def _replace(self, parts: Sequence[WorkerPart], tools: Toolchain, choice: Choice) -> None:

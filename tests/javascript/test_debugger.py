@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,6 +25,8 @@ class Debugger:
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
+        #: What came while something else was waited for.
+        self.heard: list[dict[str, Any]] = []
 
     async def do(self, method: str) -> None:
         await self._socket.send(json.dumps({"id": 1, "method": method}))
@@ -31,8 +34,8 @@ class Debugger:
 
     async def hears(self, wanted: Any) -> None:
         async with asyncio.timeout(60):
-            while not wanted(json.loads(await self._socket.recv())):
-                pass
+            while not wanted(message := json.loads(await self._socket.recv())):
+                self.heard.append(message)
 
 
 @asynccontextmanager
@@ -58,3 +61,15 @@ async def test_an_attempt_that_a_debugger_holds_does_not_time_out(
         found = await site.finished("/probed", "d1")
 
     assert (found["status"], found["output"]) == ("complete", 1)
+
+
+async def test_a_debugger_is_shown_the_projects_own_files(start_site: StartSite, free_tcp_port: int) -> None:
+    site = await start_site("ts-plain", inspector_port=free_tcp_port)
+    async with _attached(free_tcp_port) as debugger:
+        scripts = [one["params"] for one in debugger.heard if one.get("method") == "Debugger.scriptParsed"]
+
+    address = next(script["sourceMapURL"] for script in scripts if script["url"] == "worker.js")
+    source_map = json.loads(base64.b64decode(address.partition("base64,")[2]))
+    file = site.folders[0] / "src" / "index.ts"
+    at = source_map["sources"].index(file.as_uri())
+    assert source_map["sourcesContent"][at] == file.read_text()
