@@ -152,8 +152,8 @@ function isContainer(value, lenient) {
   return prototype === Object.prototype || (prototype === null && lenient);
 }
 
-// What V8 refuses by itself, in its own words.
-const V8_ONLY = [Promise, WeakMap, WeakSet, WeakRef];
+// What V8 refuses by itself, in its own words. Workers of before 2025-05-05 have no WeakRef.
+const V8_ONLY = [Promise, WeakMap, WeakSet, globalThis.WeakRef].filter(Boolean);
 
 /** What Workers RPC would pass as a stub or a stream: it crosses, but cannot be stored. */
 function isStub(value) {
