@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any
 from bindings.escapes import is_ctrl_c
 from bindings.runtime import is_in_worker
 from bindings.tracebacks import error_text
+from emulator.worker.selector import new_selector
 
 _log = logging.getLogger("stepwell.worker")
 
 if TYPE_CHECKING or sys.platform != "win32":
-    _Loop = asyncio.SelectorEventLoop
+
+    class _Loop(asyncio.SelectorEventLoop):
+        def __init__(self) -> None:
+            super().__init__(new_selector())
+
 else:
     _Loop = asyncio.ProactorEventLoop
 

@@ -235,7 +235,6 @@ class Pass:
         context = parent.context if parent is not None else self._context
         task = asyncio.get_running_loop().create_task(self._tell(call, head, body), context=context.copy())
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _tell(self, call: _Call, head: Any, body: str) -> None:
         """Tells the runtime how a step call ended; errors that are no result of it end the pass."""
@@ -254,6 +253,8 @@ class Pass:
         else:
             self._told += 1
             self._socket.send(done)
+        finally:
+            self._tasks.discard(asyncio.current_task())
 
     async def _do(self, head: StepDo, body: str) -> str:
         call_id = head["id"]
