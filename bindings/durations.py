@@ -19,6 +19,7 @@ _UNIT_MS = {
 }
 
 _LONGEST = 60  # of any text that can be meant as a duration
+_WHITE_SPACE = " \t\n\r\v\f\xa0\ufeff"  # what JavaScript leaves out around a number; Python has more
 
 # workerd's grammar: decimals and missing blanks are fine, other cases and abbreviations are not
 # (contract cases sleep-unit-*, sleep-bad-*).
@@ -51,8 +52,9 @@ def duration_ms(value: object, *, lenient: bool = False) -> int:
 def _text_ms(text: str, *, lenient: bool) -> int:
     if len(text) > _LONGEST:
         raise InvalidDuration(text)
-    if lenient and text.strip().isdecimal():
-        return int(text)
+    digits = text.strip(_WHITE_SPACE)
+    if lenient and digits.isascii() and digits.isdecimal():
+        return int(digits)
     match = (_LENIENT if lenient else _STRICT).match(text)
     if match is None or not match[1].isascii():
         raise InvalidDuration(text)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bindings.durations import InvalidDuration, describe_ms, duration_ms
@@ -113,6 +113,8 @@ def test_a_whole_number_of_units_is_exact(number: int, unit: str, blank: str, pl
 
 
 @settings(deadline=None)
+@example("0\x1f")
+@example("\uff11")
 @given(st.text())
 def test_any_text_is_a_duration_or_invalid(text: str) -> None:
     for lenient in (False, True):
