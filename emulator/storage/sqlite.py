@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -45,6 +46,7 @@ class SqliteStore(SqliteReader):
     def __init__(self, path: str, synchronous: Synchronous = "normal") -> None:
         super().__init__(open_writer(path, synchronous))
         self._path = path
+        self._readers: list[SqliteReader] = []
         self._dirty = False
         self._first_write: Callable[[], None] | None = None
         self._config_keys: dict[tuple[str, Site | None], int] = {}
@@ -55,7 +57,9 @@ class SqliteStore(SqliteReader):
         """A connection of its own; for a database in memory, which only one connection can see, this one."""
         if self._path == ":memory:":
             return SqliteReader(self._db)
-        return SqliteReader(open_reader(self._path))
+        reader = SqliteReader(open_reader(self._path))
+        self._readers.append(reader)
+        return reader
 
     # -- transactions
     @property
@@ -119,7 +123,12 @@ class SqliteStore(SqliteReader):
                 self._cursor.execute("ROLLBACK")
 
     def close(self) -> None:
+        """Closes the readers too: the last connection to go copies the log into the database and removes it."""
         self.commit()
+        for reader in self._readers:
+            # A page that is being made at this moment keeps its connection, which ends with the process.
+            with contextlib.suppress(apsw.ThreadingViolationError):
+                reader.close()
         if self._checkpoints is not None:
             self._checkpoints.stop()
         super().close()

@@ -105,6 +105,17 @@ def test_closing_ends_the_thread_also_in_the_middle_of_a_checkpoint(tmp_path) ->
     assert threads() == []
 
 
+def test_closing_leaves_no_log_behind_though_readers_are_open(tmp_path) -> None:
+    store = SqliteStore(str(tmp_path / "steps.sqlite"))
+    reader = store.reader()
+    write(store, 3)
+    assert reader.find(1, "one") is None
+
+    store.close()
+
+    assert [file.name for file in tmp_path.iterdir()] == ["steps.sqlite"]
+
+
 def test_a_database_in_memory_has_no_log() -> None:
     store = SqliteStore(":memory:")
     write(store, 4_100)
