@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from emulator.storage.records import ClockMove
@@ -25,6 +26,10 @@ class RealTime:
                 share = (at - move.start) / (move.end - move.start)
                 return move.start - skew + round(share * move.real_ms)
         return at - skew
+
+    def engine(self, real: int) -> int:
+        """The engine's time at a real one: the first one that is it."""
+        return real + bisect_left(range(real, real + self._skew_ms + 1), real, key=self)
 
     def span(self, start: int, end: int) -> int:
         """How much real time lies between two times."""

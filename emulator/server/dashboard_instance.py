@@ -28,7 +28,7 @@ from emulator.engine.lifecycle import allowed
 from emulator.server.dashboard_answers import HEADERS, NotFound, download, page, plain
 from emulator.server.dashboard_graph import run_graph
 from emulator.server.dashboard_reads import Found, Reads
-from emulator.server.dashboard_steps import shown_steps
+from emulator.server.dashboard_steps import Asked, shown_steps
 from emulator.storage.records import (
     FINITE,
     InstanceRow,
@@ -83,7 +83,13 @@ class InstancePages:
         tab = query.get("tab", "steps")
         unfold, selected = _number(query.get("steps_from")), _number(query.get("step"))
         find = query.get("find", "").strip() if tab == "steps" else ""
-        shown = shown_steps(reader, row, unfold, selected, find)
+        real_time = RealTime(self._reads.parts.engine.clock_moves.all, self._reads.skew_ms())
+        show_real = query.get("time") == "real"
+        window = _window(query.get("from"), query.get("to"))
+        in_engine_time = (
+            (real_time.engine(window[0]), real_time.engine(window[1])) if window and show_real else window
+        )
+        shown = shown_steps(reader, row, Asked(unfold, selected, in_engine_time, find))
         passes = reader.passes(row.key, _PASSES_SHOWN)
         given = InstanceInputs(
             workflow=found.workflow,
@@ -103,13 +109,13 @@ class InstancePages:
             tab=tab if tab in {name for name, _ in TABS} else "steps",
             family=query.get("type", ""),
             selected=selected,
-            window=_window(query.get("from"), query.get("to")),
+            window=window,
             queue_place=reader.queued_before(row.key) if row.status is Status.QUEUED else None,
             payloads=self._payloads(row, shown.steps),
             read=self._reads.sources.of(found.workflow.script_name),
             blocked=self._reads.live.watch.blocked,
-            real_time=RealTime(self._reads.parts.engine.clock_moves.all, self._reads.skew_ms()),
-            show_real=query.get("time") == "real",
+            real_time=real_time,
+            show_real=show_real,
             like=query.get("like", ""),
             before_restart=self.was_restarted(row.key),
             base_url=self._reads.parts.url,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from emulator.dashboard.excerpt import NOTABLE, WHOLE, Excerpt, excerpt
+from emulator.dashboard.excerpt import NOTABLE, UNFOLDED, WHOLE, Excerpt, excerpt
 from emulator.storage.records import HistoryRow, InstanceRow, StepRow
 from emulator.storage.store import StoreReader
 from emulator.storage.view_records import StepStretch
@@ -24,19 +24,30 @@ class ShownSteps:
     folded: Sequence[StepStretch]
 
 
-def shown_steps(
-    reader: StoreReader, row: InstanceRow, unfold: int | None, selected: int | None, find: str = ""
-) -> ShownSteps:
-    """`unfold` is the first of a stretch that was asked for, `selected` the step of the side panel.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What of a run was asked for: the stretch from the step `unfold` on, the `selected` step of the side panel, a
+    `window` of the engine's time, or the steps whose names contain `find`."""
 
-    With `find` they are those whose names contain it, and what is open or has failed, which the page tells of too.
-    """
+    unfold: int | None = None
+    selected: int | None = None
+    window: tuple[int, int] | None = None
+    find: str = ""
+
+
+def shown_steps(reader: StoreReader, row: InstanceRow, asked: Asked) -> ShownSteps:
+    """What is open or has failed is there whatever is asked for: the page tells of it in other places too."""
     key = row.key
-    if find:
-        seqs = {*reader.steps_named(key, find, _FOUND), *reader.notable_steps(key, NOTABLE)}
+    if asked.find:
+        seqs = {*reader.steps_named(key, asked.find, _FOUND), *reader.notable_steps(key, NOTABLE)}
         return _read(reader, key, Excerpt(tuple(sorted(seqs)), ()))
-    notable = reader.notable_steps(key, NOTABLE) if row.step_count > WHOLE else ()
-    return _read(reader, key, excerpt(row.step_count, notable, unfold=unfold, selected=selected))
+    wanted = _wanted(reader, key, asked.window) if row.step_count > WHOLE else ()
+    return _read(reader, key, excerpt(row.step_count, wanted, unfold=asked.unfold, selected=asked.selected))
+
+
+def _wanted(reader: StoreReader, key: int, window: tuple[int, int] | None) -> Sequence[int]:
+    notable = reader.notable_steps(key, NOTABLE)
+    return notable if window is None else [*notable, *reader.steps_within(key, *window, UNFOLDED)]
 
 
 def _read(reader: StoreReader, key: int, found: Excerpt) -> ShownSteps:

@@ -124,6 +124,9 @@ class ViewReads:
     def steps_named(self, key: int, text: str, limit: int) -> list[int]:
         return [seq for (seq,) in self._all("steps_named", (key, text, limit))]
 
+    def steps_within(self, key: int, start: int, end: int, limit: int) -> list[int]:
+        return [seq for (seq,) in self._all("steps_within", (key, start, end, limit))]
+
     def notable_steps(self, key: int, limit: int) -> list[int]:
         return [seq for (seq,) in self._all("notable_steps", (key, json.dumps(_NOTABLE), limit))]
 

@@ -75,6 +75,10 @@ class ViewReader(Protocol):
         """The seqs of the first steps whose public names contain a text, in whichever case."""
         ...
 
+    def steps_within(self, key: int, start: int, end: int, limit: int) -> list[int]:
+        """The seqs of the first steps that ran, slept or waited between two times."""
+        ...
+
     def notable_steps(self, key: int, limit: int) -> list[int]:
         """The seqs of the newest steps that are open or have failed."""
         ...

@@ -14,7 +14,7 @@ export function startZoom() {
     const { track, x } = from;
     from = null;
     const [a, b] = [x, share(track, event)].sort((one, two) => one - two);
-    mark(track, 0, 0);
+    track.querySelector(".brush")?.remove();
     if (b - a < 0.01) return;
     const address = new URL(location.href);
     address.searchParams.set("zoom", `${a.toFixed(4)}-${b.toFixed(4)}`);
@@ -29,8 +29,14 @@ function share(track, event) {
 }
 
 function mark(track, a, b) {
-  const rect = track.querySelector("rect.brush");
-  if (!rect) return;
+  const rect = track.querySelector(".brush") ?? track.appendChild(brush());
   rect.setAttribute("x", `${Math.min(a, b) * 100}%`);
   rect.setAttribute("width", `${Math.abs(b - a) * 100}%`);
+}
+
+function brush() {
+  const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  rect.setAttribute("class", "brush");
+  rect.setAttribute("height", "100%");
+  return rect;
 }

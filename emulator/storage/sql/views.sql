@@ -36,6 +36,10 @@ WHERE instance = ? AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq;
 -- Steps whose names with their counts contain a text, in whichever case.
 SELECT seq FROM step WHERE instance = ?1 AND instr(lower(name || '-' || count), lower(?2)) ORDER BY seq LIMIT ?3;
 
+-- name: steps_within
+-- The first steps that lie in a span of time, or reach into it.
+SELECT seq FROM step WHERE instance = ? AND (ended_at IS NULL OR ended_at >= ?) AND started_at <= ? ORDER BY seq LIMIT ?;
+
 -- name: notable_steps
 -- The newest steps that are open or have failed, by a JSON list of the codes of their states.
 SELECT seq FROM step WHERE instance = ? AND state IN (SELECT value FROM json_each(?)) ORDER BY seq DESC LIMIT ?;

@@ -44,6 +44,23 @@ def test_folded_steps_unfold_where_they_are(shop: Running, open_page: Open) -> N
     assert names(page)[20] == "read page-361"
 
 
+def test_zooming_unfolds_what_was_dragged_over(shop: Running, open_page: Open) -> None:
+    page = open_page(shop.instance_url("long", "long-500"))
+    page.locator("tr.folded").scroll_into_view_if_needed()
+    box = page.locator("tr.folded .track").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.50, box["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.55, box["y"] + 8)
+
+    expect(page.locator(".brush")).to_be_visible()
+    page.mouse.up()
+    expect(page.get_by_role("link", name="Show the whole run")).to_be_visible()
+    shown = names(page)
+    assert shown
+    assert not {"read page-1", "read page-500"} & set(shown)
+
+
 def test_they_unfold_without_scripts(shop: Running, open_page: Open) -> None:
     page = open_page(shop.instance_url("long", "long-500"), scripts=False)
     page.get_by_role("link", name="Unfold the first 100").click()

@@ -37,6 +37,13 @@ def test_moves_that_were_joined_share_the_real_time_that_they_took() -> None:
     assert [real(at) for at in (1_000, 6_000, 11_000, 12_000)] == [1_000, 1_050, 1_100, 2_100]
 
 
+def test_a_real_time_is_told_in_the_times_of_the_engine() -> None:
+    real = RealTime([ClockMove(1_000, 11_000, 100)], 9_900)
+
+    assert [real.engine(at) for at in (900, 2_100)] == [900, 12_000]
+    assert all(real(real.engine(at)) == at for at in range(900, 1_300, 7))
+
+
 def test_several_moves_add_up() -> None:
     real = RealTime([ClockMove(1_000, 2_000, 0), ClockMove(5_000, 8_000, 0)], 4_000)
 

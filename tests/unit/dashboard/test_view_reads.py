@@ -235,6 +235,20 @@ def test_steps_that_are_open_or_have_failed_are_notable_the_newest_first(store: 
     assert store.notable_steps(1, 1) == [4]
 
 
+def test_steps_are_found_by_the_time_that_they_took(store: SqliteStore) -> None:
+    _steps(store, *[StepState.COMPLETED] * 4)
+
+    assert set(store.steps_within(1, 30, 45, 10)) & {2, 3, 4, 5} == {3, 4}
+    assert store.steps_within(1, 29, 45, 2) == [1, 2]
+
+
+def test_a_step_that_is_open_is_found_at_any_time_since_it_began(store: SqliteStore) -> None:
+    _steps(store, StepState.COMPLETED, StepState.IN_FLIGHT)
+
+    assert set(store.steps_within(1, 5_000, 6_000, 10)) & {2, 3} == {3}
+    assert set(store.steps_within(1, 21, 29, 10)) & {2, 3} == {2}
+
+
 def test_a_stretch_of_steps_tells_when_it_was_and_how_many_have_failed(store: SqliteStore) -> None:
     _steps(store, StepState.COMPLETED, StepState.FAILED, StepState.COMPLETED)
 
