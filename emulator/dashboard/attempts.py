@@ -49,6 +49,18 @@ class Tries:
     rollback_error: ErrorView | None = None
     rolled_back: bool = False
 
+    @property
+    def is_undoing(self) -> bool:
+        """Whether its rollback has begun and not ended."""
+        return bool(self.rollback) and not self.rolled_back and self.rollback_error is None
+
+    @property
+    def rollback_word(self) -> str:
+        """How far its rollback is; empty where none has begun."""
+        if self.rollback_error is not None:
+            return "rollback failed"
+        return "rolled back" if self.rolled_back else "rolling back" if self.rollback else ""
+
     def over(self, *, failed: bool) -> Tries:
         """As they are once the instance has ended: an attempt without an end was given up, or failed with its step.
 

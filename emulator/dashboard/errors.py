@@ -73,8 +73,25 @@ class ErrorView:
         return f"{self.name}: {self.message}" if self.message else self.name
 
     @property
+    def innermost(self) -> StackFrame | None:
+        """Of the own frames the one that was called last: Python lists it last, JavaScript first."""
+        own = [frame for frame in self.frames if frame.own]
+        if not own:
+            return None
+        is_python = any(_PYTHON.match(line) for line in self.stack.split("\n"))
+        return own[-1] if is_python else own[0]
+
+    @property
     def library_frames(self) -> int:
         return sum(not frame.own for frame in self.frames)
+
+
+_FOLDED: Final = re.compile(r"[A-Z]\w*: ")
+
+
+def unfolded(name: str, message: str) -> str:
+    """Name and message once: an instance's error repeats its own name before that of what was raised."""
+    return message if name == "Error" and _FOLDED.match(message) else f"{name}: {message}" if message else name
 
 
 def no_source(_: str) -> None:

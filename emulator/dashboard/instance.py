@@ -173,16 +173,17 @@ def build_instance(given: InstanceInputs, advice: tuple[Advice, ...] = ()) -> In
     names = {step.seq: step.public_name for step in given.steps}
     tries = tries_by_step(given.history)
     steps = step_views(given.steps, tries, given.output_sizes, step_urls, over=row.status in FINITE)
+    error = _error(given)
     return InstanceView(
         key=row.key,
         id=row.id,
         workflow=name,
         status=row.status,
         look=STATUS_LOOKS[row.status],
-        now=_now(given, steps),
+        now=_now(given, steps, error),
         facts=tuple(_facts(given)),
         buttons=_buttons(given),
-        error=_error(given),
+        error=error,
         rollback=_rollback(given),
         params=value_view("params", given.values.params, urls.value(name, row.id, "params")),
         output=value_view("output", given.values.output, urls.value(name, row.id, "output")),
@@ -208,13 +209,14 @@ def build_instance(given: InstanceInputs, advice: tuple[Advice, ...] = ()) -> In
     )
 
 
-def _now(given: InstanceInputs, steps: Sequence[StepView]) -> NowView:
+def _now(given: InstanceInputs, steps: Sequence[StepView], error: ErrorView | None) -> NowView:
     return now_view(
         given.row,
-        [step for step in steps if step.is_open],
+        steps,
         payloads=given.payloads,
         address=(given.base_url, given.workflow.name),
         reason=given.values.reason,
+        error=error,
         queue_place=given.queue_place,
         defined=given.workflow.defined,
         blocked=given.blocked,

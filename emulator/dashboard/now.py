@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
-from bindings.values import UNDEFINED_TEXT
-from emulator.dashboard.attempts import AttemptView
-from emulator.dashboard.clipboard import Snippet, event_snippets
+from emulator.dashboard.errors import ErrorView, unfolded
+from emulator.dashboard.now_items import NowItem, Sending, open_item, undoing_items
 from emulator.dashboard.statuses import STATUS_LOOKS, Look
 from emulator.dashboard.steps import StepView
 from emulator.dashboard.text import plural
-from emulator.storage.records import InstanceRow, Status, StepKind, StepState
+from emulator.storage.records import InstanceRow, Status, StepState
 
-ItemKind: TypeAlias = Literal["running", "sleeping", "waiting", "retrying"]
 _SHOWN: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class NowItem:
-    """One open step. `payload` is the editor's text for an awaited event."""
+class Failure:
+    """What ended an instance: the error that run() raised, what caused that in the end, the step it came from."""
 
-    kind: ItemKind
-    step: StepView
-    due_at: int | None
-    since_at: int
-    last_error: str = ""
-    attempt: int = 0
-    event_type: str = ""
-    payload: str = ""
-    payload_is_last: bool = False
-    snippets: tuple[Snippet, ...] = ()
+    text: str
+    cause: str
+    step: StepView | None
 
 
 @dataclass(frozen=True, slots=True)
 class NowView:
-    """`frozen`: deadlines stand still, for it is paused."""
+    """`paused_at` is not None while deadlines stand still."""
 
     look: Look
     sentence: str
     items: tuple[NowItem, ...]
     more: int
-    frozen: bool
+    paused_at: int | None
     since_at: int | None
+    failure: Failure | None = None
     reason: str = ""
     queue_place: int | None = None
     blocked: tuple[str, ...] | None = None
@@ -56,29 +47,38 @@ class NowView:
 
 def now_view(
     row: InstanceRow,
-    open_steps: Sequence[StepView],
+    steps: Sequence[StepView],
     *,
     payloads: Mapping[str, str],
     address: tuple[str, str] = ("", ""),
     reason: str | None = None,
+    error: ErrorView | None = None,
     queue_place: int | None = None,
     defined: bool = True,
     blocked: tuple[str, ...] | None = None,
 ) -> NowView:
     """`payloads` are the last ones of the awaited types, encoded; `address` is (server URL, Workflow)."""
-    sending = _Sending(*address, row.id, payloads)
-    items = [_item(step, sending) for step in open_steps[:_SHOWN]] if row.ended_at is None else []
+    items = _items(row, steps, Sending(*address, row.id, payloads))
     return NowView(
         look=STATUS_LOOKS[row.status],
-        sentence=_sentence(row, items, defined=defined),
-        items=tuple(items),
-        more=max(0, len(open_steps) - _SHOWN) if items else 0,
-        frozen=row.status is Status.PAUSED,
+        sentence=_sentence(row, items, steps, defined=defined),
+        items=tuple(items[:_SHOWN]),
+        more=max(0, len(items) - _SHOWN),
+        paused_at=row.paused_at if row.status is Status.PAUSED else None,
         since_at=_since(row),
+        failure=_failure(steps, error) if row.status is Status.ERRORED and error is not None else None,
         reason=reason or "",
         queue_place=queue_place,
         blocked=blocked if row.status is Status.RUNNING else None,
     )
+
+
+def _items(row: InstanceRow, steps: Sequence[StepView], sending: Sending) -> list[NowItem]:
+    if row.ended_at is not None:
+        return []
+    if row.status is Status.ROLLING_BACK:
+        return undoing_items(steps)
+    return [open_item(step, sending) for step in steps if step.is_open]
 
 
 def _since(row: InstanceRow) -> int | None:
@@ -87,14 +87,32 @@ def _since(row: InstanceRow) -> int | None:
     return row.paused_at if row.status is Status.PAUSED else row.modified_at
 
 
-def _sentence(row: InstanceRow, items: Sequence[NowItem], *, defined: bool) -> str:
+def _failure(steps: Sequence[StepView], error: ErrorView) -> Failure:
+    """The step is the newest of those that failed with this error, or with one that caused it.
+
+    The error of an instance has the name of the step's in its message: "Error: TypeError: no such key".
+    """
+    chain = [error]
+    while chain[-1].cause is not None:
+        chain.append(chain[-1].cause)
+    texts = {text for one in chain for text in (one.text, one.message)}
+    failed = [step for step in steps if step.state is StepState.FAILED and step.summary in texts]
+    return Failure(
+        unfolded(error.name, error.message),
+        chain[-1].text if len(chain) > 1 else "",
+        failed[-1] if failed else None,
+    )
+
+
+def _sentence(row: InstanceRow, items: Sequence[NowItem], steps: Iterable[StepView], *, defined: bool) -> str:
     if not defined and row.ended_at is None:
         return "Blocked: the Worker has no code for this Workflow now. It goes on when the class is back."
+    if row.status is Status.ROLLING_BACK:
+        return _rolling_back(steps)
     plain = {
         Status.QUEUED: "Queued: it starts when a slot of the concurrency limit is free.",
         Status.PAUSED: "Paused. Every deadline keeps the time it had left; resume to go on.",
         Status.WAITING_FOR_PAUSE: "Pausing: it rests as soon as the attempt in flight has ended.",
-        Status.ROLLING_BACK: "Rolling back: the handlers of its steps run, newest first.",
         Status.COMPLETE: "Complete: run() returned.",
         Status.ERRORED: "Errored: run() raised an error that nothing caught.",
         Status.TERMINATED: "Terminated from outside.",
@@ -114,47 +132,8 @@ def _sentence(row: InstanceRow, items: Sequence[NowItem], *, defined: bool) -> s
     }[kinds.pop()]
 
 
-@dataclass(frozen=True, slots=True)
-class _Sending:
-    """Where events go, and what was sent before."""
-
-    base: str
-    workflow: str
-    instance_id: str
-    payloads: Mapping[str, str]
-
-    def snippets(self, event_type: str) -> tuple[Snippet, ...]:
-        payload = self.payloads.get(event_type, "{}")
-        return event_snippets(self.base, self.workflow, self.instance_id, event_type, payload) if self.base else ()
-
-
-def _item(step: StepView, sending: _Sending) -> NowItem:
-    if step.kind is StepKind.SLEEP:
-        return NowItem("sleeping", step, step.due_at, step.started_at)
-    if step.kind is StepKind.WAIT_FOR_EVENT:
-        last = sending.payloads.get(step.waits_for)
-        last = None if last == UNDEFINED_TEXT else last
-        return NowItem(
-            "waiting",
-            step,
-            step.due_at,
-            step.started_at,
-            event_type=step.waits_for,
-            payload=_laid_out(last) if last is not None else "{}",
-            payload_is_last=last is not None,
-            snippets=sending.snippets(step.waits_for),
-        )
-    last_try = step.tries.attempts[-1] if step.tries.attempts else None
-    if step.state is StepState.RETRYING:
-        return NowItem("retrying", step, step.due_at, step.started_at, _last_error(step), step.attempts + 1)
-    since = last_try.started_at if last_try is not None else step.started_at
-    return NowItem("running", step, None, since, _last_error(step), step.attempts)
-
-
-def _last_error(step: StepView) -> str:
-    failed: list[AttemptView] = [one for one in step.tries.attempts if one.error is not None]
-    return failed[-1].error.text if failed and failed[-1].error is not None else ""
-
-
-def _laid_out(text: str) -> str:
-    return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+def _rolling_back(steps: Iterable[StepView]) -> str:
+    handled = [step for step in steps if step.has_rollback]
+    undone = sum(step.tries.rolled_back for step in handled)
+    progress = f" {undone} of {plural(len(handled), 'step')} undone." if handled else ""
+    return f"Rolling back: the handlers of its steps run, newest first.{progress}"

@@ -49,6 +49,7 @@ class StepView:
     tries: Tries
     attempts: int
     most_attempts: int
+    timeout_ms: int | None
     waits_for: str
     sensitive: bool
     stream: bool
@@ -108,6 +109,7 @@ def _view(row: StepRow, depth: int, tries: Tries, output_bytes: int | None, url:
         tries=tries,
         attempts=row.attempts,
         most_attempts=most_attempts(row.config) if is_do else 0,
+        timeout_ms=_milliseconds(json.loads(row.config).get("timeout")) if is_do else None,
         waits_for=event_type(row.config) if is_wait else "",
         sensitive=row.sensitive,
         stream=row.stream is not None,
@@ -159,13 +161,18 @@ def settings_of(row: StepRow, defaults: Mapping[str, object]) -> tuple[Setting, 
 def _delay(name: str, value: object, default: object) -> Setting:
     if value == "[dynamic]":
         return Setting(name, "by a function")
+    ms = _milliseconds(value)
+    return Setting(name, str(value)) if ms is None else Setting(name, duration(ms), ms == default)
+
+
+def _milliseconds(value: object) -> int | None:
+    """A duration as it was given; None where there is none."""
     for lenient in (False, True):
         try:
-            ms = duration_ms(value, lenient=lenient)
+            return duration_ms(value, lenient=lenient)
         except InvalidDuration:
             continue
-        return Setting(name, duration(ms), ms == default)
-    return Setting(name, str(value))
+    return None
 
 
 def step_error(row: StepRow, read: ReadSource = no_source) -> ErrorView | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from bindings.values import NULL_TEXT, UNDEFINED_TEXT
+from emulator.dashboard.errors import unfolded
 from emulator.storage.records import InstanceRow, Status, StepKind, StepState
 from emulator.storage.view_records import StepBrief
 
@@ -75,7 +76,11 @@ def _queued(row: InstanceRow, place: int | None) -> Where:
 
 def _errored(focus: StepBrief | None, error: tuple[str, str] | None) -> Where:
     if focus is not None and focus.state is StepState.FAILED:
-        return Where("failed at", focus.public_name, _short(error))
+        # A run may catch the error of a step and fail with one of its own.
+        own = json.loads(focus.error or "{}")
+        message = own.get("message", "")
+        is_its_error = error is None or error[1] in (message, f"{own.get('name')}: {message}")
+        return Where("failed at" if is_its_error else "failed after", focus.public_name, _short(error))
     return Where("failed outside of a step", tail=_short(error))
 
 
@@ -83,8 +88,7 @@ def _short(error: tuple[str, str] | None) -> str:
     if error is None:
         return ""
     name, message = error
-    first = message.split("\n", 1)[0]
-    return f"{name}: {first}" if first else name
+    return unfolded(name, message.split("\n", 1)[0])
 
 
 def _open(focus: StepBrief) -> Where:

@@ -26,6 +26,20 @@ def test_a_failed_one_shows_the_users_traceback_with_source_lines(shop: Running,
     expect(error.locator(".place").last).to_contain_text("shop.py:")
 
 
+def test_a_failed_one_says_at_once_where_and_why_and_offers_to_restart_from_there(
+    shop: Running, open_page: Open
+) -> None:
+    shop.create("orders", "why", {"card": "bad", "limit": 0})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "why"))
+
+    now = page.locator("#now")
+    expect(now).to_contain_text("Failed at charge card-1")
+    expect(now).to_contain_text("card bad was declined by the bank")
+    expect(now.get_by_role("button", name="Restart from this step")).to_be_in_viewport()
+    expect(page.locator(".error-box").first.locator("details.open, details[open]")).to_have_count(1)
+
+
 def test_a_step_opens_beside_the_list_with_attempts_output_and_config(shop: Running, open_page: Open) -> None:
     shop.create("orders", "flaky", {"failures": 1, "delay": 0})
     shop.idle()

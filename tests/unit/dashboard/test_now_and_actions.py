@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from bindings.errors import ErrorInfo
 from emulator.dashboard.actions import buttons
 from emulator.dashboard.attempts import tries_by_step
+from emulator.dashboard.errors import error_view
 from emulator.dashboard.now import now_view
 from emulator.dashboard.steps import step_views
 from emulator.engine.lifecycle import allowed
@@ -53,7 +57,68 @@ def test_a_retry_shows_the_last_error(instance: MakeInstance, step: MakeStep, hi
 def test_deadlines_stand_still_while_it_is_paused(instance: MakeInstance, step: MakeStep) -> None:
     steps = step_views([pending(step, StepKind.SLEEP, '{"durationMs":8000}')], {}, {}, {1: ""})
 
-    assert now_view(instance(status=Status.PAUSED, paused_at=5), steps, payloads={}).frozen
+    assert now_view(instance(status=Status.PAUSED, paused_at=5), steps, payloads={}).paused_at == 5
+
+
+def test_a_running_step_tells_when_its_attempt_times_out(
+    instance: MakeInstance, step: MakeStep, history: MakeHistory
+) -> None:
+    row = step(state=StepState.IN_FLIGHT, ended_at=None)
+    steps = step_views([row], tries_by_step(history(("attempt_started", 2_000, 1, 1))), {}, {1: ""})
+
+    (item,) = now_view(instance(), steps, payloads={}).items
+
+    assert (item.kind, item.since_at, item.due_at) == ("running", 2_000, 602_000)
+
+
+def test_while_it_rolls_back_the_handler_that_runs_is_told(
+    instance: MakeInstance, step: MakeStep, history: MakeHistory
+) -> None:
+    entries = history(("rollback_step_started", 5_000, 2), ("rollback_attempt_started", 5_000, 2, 1))
+    rows = [step("a", has_rollback=True), step("b", seq=2, has_rollback=True)]
+    steps = step_views(rows, tries_by_step(entries), {}, {1: "", 2: ""})
+
+    view = now_view(instance(status=Status.ROLLING_BACK), steps, payloads={})
+
+    assert view.sentence == "Rolling back: the handlers of its steps run, newest first. 0 of 2 steps undone."
+    assert [(item.kind, item.step.name, item.attempt) for item in view.items] == [("undoing", "b", 1)]
+
+
+def test_a_rollback_that_is_tried_again_tells_when_and_why(
+    instance: MakeInstance, step: MakeStep, history: MakeHistory
+) -> None:
+    detail = '{"error":{"name":"E","message":"m"},"retryDelayMs":10000}'
+    entries = history(("rollback_attempt_started", 5_000, 1, 1), ("rollback_attempt_errored", 5_100, 1, 1, detail))
+    steps = step_views([step(has_rollback=True)], tries_by_step(entries), {}, {1: ""})
+
+    (item,) = now_view(instance(status=Status.ROLLING_BACK), steps, payloads={}).items
+
+    assert (item.kind, item.due_at, item.attempt, item.last_error) == ("undoing again", 15_100, 2, "E: m")
+
+
+def test_an_errored_one_names_the_step_that_failed_with_its_error(instance: MakeInstance, step: MakeStep) -> None:
+    declined = ErrorInfo("Declined", "no funds", cause=ErrorInfo("IOError", "the bank is closed"))
+    failed = step(state=StepState.FAILED, error=json.dumps(declined.to_json()))
+    steps = step_views([failed], {}, {}, {1: ""}, over=True)
+
+    view = now_view(instance(status=Status.ERRORED, ended_at=5), steps, payloads={}, error=error_view(declined))
+
+    assert view.failure is not None
+    assert (view.failure.text, view.failure.cause) == ("Declined: no funds", "IOError: the bank is closed")
+    assert view.failure.step == steps[0]
+
+
+def test_a_step_whose_error_was_caught_is_not_blamed_for_a_later_one(
+    instance: MakeInstance, step: MakeStep
+) -> None:
+    failed = step(state=StepState.FAILED, error=json.dumps(ErrorInfo("Declined", "no funds").to_json()))
+    steps = step_views([failed], {}, {}, {1: ""}, over=True)
+    error = error_view(ErrorInfo("KeyError", "x"))
+
+    view = now_view(instance(status=Status.ERRORED, ended_at=5), steps, payloads={}, error=error)
+
+    assert view.failure is not None
+    assert view.failure.step is None
 
 
 def test_a_finished_one_has_nothing_under_way(instance: MakeInstance, step: MakeStep) -> None:

@@ -64,9 +64,18 @@ def test_more_open_steps_are_counted(instance: MakeInstance) -> None:
 def test_an_errored_one_names_the_step_and_the_error(instance: MakeInstance) -> None:
     row = instance(status=Status.ERRORED, ended_at=5)
 
-    found = where(row, brief(state=StepState.FAILED), error=("Error", "no money\nat all"))
+    focus = brief(state=StepState.FAILED, error='{"name":"Error","message":"no money\\nat all"}')
+
+    found = where(row, focus, error=("Error", "no money\nat all"))
 
     assert found.plain == "failed at charge-1 Error: no money"
+
+
+def test_a_step_whose_error_was_caught_is_not_where_it_failed(instance: MakeInstance) -> None:
+    row = instance(status=Status.ERRORED, ended_at=5)
+    focus = brief(state=StepState.FAILED, error='{"name":"Error","message":"no money"}')
+
+    assert where(row, focus, error=("KeyError", "x")).plain == "failed after charge-1 KeyError: x"
 
 
 def test_an_error_of_run_itself_is_told_apart(instance: MakeInstance) -> None:
