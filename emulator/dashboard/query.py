@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from emulator.storage.records import PageFilter, Status, Trigger
 
-_TOKEN: Final = re.compile(r'(?:([A-Za-z][\w.]*):)?("[^"]*"|\S+)')
-_SPAN: Final = re.compile(r"([<>]=?)?(\d+(?:\.\d+)?)(ms|s|min|m|h|d|w)")
+#: No id has a colon: what stands before one is meant as a filter.
+_KEY: Final = r'[^\s":]+:'
+#: A quote that nobody closes goes on to the end.
+_VALUE: Final = r'"[^"]*(?:"|\Z)|\S+'
+_TOKEN: Final = re.compile(rf"({_KEY})(?:\s+(?!{_KEY}))?({_VALUE})?|({_VALUE})")
+_SPAN: Final = re.compile(r"([<>]=?)?([0-9]+(?:\.[0-9]+)?)(ms|s|min|m|h|d|w)")
+#: Longer than any emulator runs, and within the 64 bits of SQLite.
+_LONGEST_MS: Final = 2**53
 _UNIT_MS: Final = {
     "ms": 1,
     "s": 1_000,
@@ -32,66 +38,101 @@ WORDS: Final = (
     ("age:", "age:<1h", "created less (or, with >, more) than this ago"),
     ("dur:", "dur:>5s", "has run longer (or, with <, shorter) than this"),
     ("attempts:", "attempts:>2", "has a step with more attempts than this"),
-    ("trigger:", "trigger:cron", "what made it: api, binding, cron, event"),
+    ("trigger:", "trigger:cron", "what made it: api, binding, cron, event; several are alternatives"),
+    ("id:", "id:order-42", "its id contains this, as a word without a colon says it too"),
 )
+
+
+class Word(NamedTuple):
+    """A word of the search: `text` as it was typed, `key` as "step", or None for a part of an id."""
+
+    key: str | None
+    value: str
+    quoted: bool
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """What the list is narrowed to. `problems` are sentences about words that were not understood."""
+    """What the list is narrowed to: by the `text` of its `words`, and by the statuses of the `tiles`.
+
+    `statuses` are those of both. `problems` are sentences about words that were not understood.
+    """
 
     text: str = ""
     workflow: str | None = None
     statuses: tuple[Status, ...] = ()
     filter: PageFilter = field(default_factory=PageFilter)
     problems: tuple[str, ...] = ()
-
-    @property
-    def narrows(self) -> bool:
-        return bool(self.text or self.statuses or self.workflow)
+    words: tuple[Word, ...] = ()
+    tiles: tuple[Status, ...] = ()
 
 
 def parse_query(text: str, now: int, statuses: Iterable[str] = (), workflow: str | None = None) -> ListQuery:
     """Reads the search box and the status tiles; what it cannot read it names, and goes on without."""
-    reading = _Reading(now)
+    reading, words = _Reading(now), tuple(_words(text))
     for status in statuses:
         reading.status(status)
-    for match in _TOKEN.finditer(text):
-        reading.word(match[1], match[2].strip('"'))
+    tiles = tuple(dict.fromkeys(reading.statuses))
+    for word in words:
+        reading.word(word)
     found = tuple(dict.fromkeys(reading.statuses))
     wanted = PageFilter(statuses=found, **reading.parts)
-    return ListQuery(" ".join(text.split()), workflow, found, wanted, tuple(reading.problems))
+    typed = " ".join(word.text for word in words)
+    return ListQuery(typed, workflow, found, wanted, tuple(reading.problems), words, tiles)
+
+
+def _words(text: str) -> Iterator[Word]:
+    for match in _TOKEN.finditer(text):
+        value = match[2] or match[3] or ""
+        quoted = value.startswith('"')
+        value = value[1:].removesuffix('"') if quoted else value
+        yield Word(match[1] and match[1][:-1], value, quoted, match[0].strip())
 
 
 class _Reading:
-    """One reading of a text, word by word."""
+    """One reading of a text, word by word. Words of a kind that come twice must both hold."""
 
     def __init__(self, now: int) -> None:
         self.parts: dict[str, Any] = {}
         self.statuses: list[Status] = []
         self.problems: list[str] = []
+        self._has_id = False
         self._now = now
 
-    def word(self, key: str | None, value: str) -> None:
+    def word(self, word: Word) -> None:
+        key, value = word.key, word.value
         if key is None:
             self._id(value)
-        elif key.startswith("params."):
-            self.parts["param"] = (key.removeprefix("params."), value)
-        elif key in _PLAIN:
-            self.parts[_PLAIN[key]] = value
-        elif key in _READERS:
-            _READERS[key](self, value)
-        else:
+        elif not (key in _PLAIN or key in _READERS or key.startswith("params.")):
             known = ", ".join(word.rstrip(":.") for word, _, _ in WORDS)
             self.problems.append(f'There is no filter "{key}:". The filters are {known}.')
+        elif not value and not (word.quoted and key.startswith("params.")):
+            self.problems.append(f"{key}: is empty; write it like {_example(key)}.")
+        elif key.startswith("params."):
+            self._and("params", (key.removeprefix("params."), value))
+        elif key in _PLAIN:
+            self._and(_PLAIN[key], value)
+        else:
+            _READERS[key](self, value)
+
+    def _and(self, part: str, value: object) -> None:
+        self.parts[part] = (*self.parts.get(part, ()), value)
+
+    def _at_least(self, part: str, value: int) -> None:
+        self.parts[part] = max(value, self.parts.get(part, value))
+
+    def _at_most(self, part: str, value: int) -> None:
+        self.parts[part] = min(value, self.parts.get(part, value))
 
     def _id(self, value: str) -> None:
-        if "id_text" in self.parts:
+        if self._has_id:
             self.problems.append(
                 f'"{value}" is left out: an id has no spaces. To search in values write text:"{value}".'
             )
-            return
-        self.parts["id_text"] = value
+        elif value:
+            self._has_id = True
+            self._and("id_texts", value)
 
     def status(self, value: str) -> None:
         for name in value.split(","):
@@ -102,23 +143,32 @@ class _Reading:
                 self.statuses.append(found)
 
     def trigger(self, value: str) -> None:
-        if value in set(Trigger):
-            self.parts["trigger"] = Trigger(value)
-        else:
-            self.problems.append(f'There is no trigger "{value}". The triggers are {", ".join(Trigger)}.')
+        for name in value.split(","):
+            if name in set(Trigger):
+                self._and("triggers", Trigger(name))
+            else:
+                self.problems.append(f'There is no trigger "{name}". The triggers are {", ".join(Trigger)}.')
 
     def age(self, value: str) -> None:
         span = self._span("age", value)
-        if span is not None:
-            less, ms = span
-            self.parts["created_from" if less else "created_to"] = self._now - ms
+        if span is None:
+            return
+        less, ms = span
+        if less:
+            self._at_least("created_from", self._now - ms)
+        else:
+            self._at_most("created_to", self._now - ms)
 
     def ran(self, value: str) -> None:
         span = self._span("dur", value)
-        if span is not None:
-            less, ms = span
-            self.parts["ran_to_ms" if less else "ran_from_ms"] = ms
-            self.parts["now"] = self._now
+        if span is None:
+            return
+        less, ms = span
+        if less:
+            self._at_most("ran_to_ms", ms)
+        else:
+            self._at_least("ran_from_ms", ms)
+        self.parts["now"] = self._now
 
     def _span(self, key: str, value: str) -> tuple[bool, int] | None:
         """(less than, ms) of "<1h"."""
@@ -127,22 +177,27 @@ class _Reading:
             examples = f"{key}:<1h or {key}:>5s (ms, s, m, h, d, w)"
             self.problems.append(f"{key}:{value} is not understood; write {examples}.")
             return None
-        return not (match[1] or "<").startswith(">"), int(float(match[2]) * _UNIT_MS[match[3]])
+        ms = int(min(float(match[2]) * _UNIT_MS[match[3]], _LONGEST_MS))
+        return not (match[1] or "<").startswith(">"), ms
 
     def attempts(self, value: str) -> None:
-        match = re.fullmatch(r"(>=?)?(\d{1,9})", value)
+        match = re.fullmatch(r"(>=?)?([0-9]{1,9})", value)
         if match is None:
             self.problems.append(f"attempts:{value} is not understood; write attempts:>2.")
         else:
-            self.parts["attempts_from"] = int(match[2]) + (match[1] == ">")
+            self._at_least("attempts_from", int(match[2]) + (match[1] == ">"))
+
+
+def _example(key: str) -> str:
+    return next(example for text, example, _ in WORDS if key.startswith(text.rstrip(":.")))
 
 
 _PLAIN: Final = {
-    "id": "id_text",
-    "step": "step_text",
-    "error": "error_text",
+    "id": "id_texts",
+    "step": "step_texts",
+    "error": "error_texts",
     "waiting": "waiting_for",
-    "text": "value_text",
+    "text": "value_texts",
 }
 _READERS: Final = {
     "status": _Reading.status,

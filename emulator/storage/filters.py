@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Protocol
 
 from emulator.storage.codes import STATUS_CODES, TRIGGER_CODES
@@ -26,17 +27,16 @@ def where(wanted: PageFilter) -> tuple[str, list[Any]]:
         narrow("created_at >= ?", wanted.created_from)
     if wanted.created_to is not None:
         narrow("created_at <= ?", wanted.created_to)
-    if wanted.id_text:
-        narrow("instr(id, ?) > 0", wanted.id_text)
-    if wanted.value_text:
-        text = wanted.value_text
+    for text in wanted.id_texts:
+        narrow("instr(id, ?) > 0", text)
+    for text in wanted.value_texts:
         narrow("(instr(params, ?) > 0 OR instr(output, ?) > 0 OR instr(error, ?) > 0)", text, text, text)
-    if wanted.trigger is not None:
-        narrow("trigger = ?", TRIGGER_CODES[wanted.trigger])
-    if wanted.error_text:
-        narrow("instr(lower(error), lower(?)) > 0", wanted.error_text)
-    if wanted.param is not None:
-        path, text = wanted.param
+    if wanted.triggers:
+        marks = ", ".join("?" * len(wanted.triggers))
+        narrow(f"trigger IN ({marks})", *(TRIGGER_CODES[trigger] for trigger in wanted.triggers))
+    for text in wanted.error_texts:
+        narrow("instr(lower(error), lower(?)) > 0", text)
+    for path, text in wanted.params:
         narrow("CAST(params ->> ? AS TEXT) = ?", json_path(path), text)
     _narrow_by_time(wanted, narrow)
     _narrow_by_steps(wanted, narrow)
@@ -57,19 +57,24 @@ def _narrow_by_time(wanted: PageFilter, narrow: _Narrow) -> None:
 
 def _narrow_by_steps(wanted: PageFilter, narrow: _Narrow) -> None:
     step = "EXISTS (SELECT 1 FROM step WHERE step.instance = instance.key AND"
-    if wanted.step_text:
-        narrow(f"{step} instr(step.name, ?) > 0)", wanted.step_text)
+    for text in wanted.step_texts:
+        narrow(f"{step} instr(step.name, ?) > 0)", text)
     if wanted.attempts_from is not None:
         narrow(f"{step} step.attempts >= ?)", wanted.attempts_from)
-    if wanted.waiting_for:
+    for kind in wanted.waiting_for:
         narrow(
             f"{step} step.kind = 2 AND step.state = 2 AND "
             "(SELECT text ->> 'type' FROM step_config WHERE step_config.key = step.config) = ?)",
-            wanted.waiting_for,
+            kind,
         )
 
 
 def json_path(path: str) -> str:
     """SQLite's path of "user.items.0": numbers are places in a list, everything else is a name."""
-    parts = (f"[{part}]" if part.isdigit() else f'."{part}"' for part in path.replace('"', "").split(".") if part)
-    return "$" + "".join(parts)
+    return "$" + "".join(_part(part) for part in path.split(".") if part)
+
+
+def _part(text: str) -> str:
+    # No list is as long as ten digits say. A name is quoted as JSON quotes it.
+    is_place = text.isascii() and text.isdecimal() and len(text) < 10
+    return f"[{text}]" if is_place else "." + json.dumps(text, ensure_ascii=False)

@@ -284,22 +284,23 @@ class LogRow(NamedTuple):
 class PageFilter:
     """Which instances a list shows; every part narrows it further. None and empty mean any.
 
-    `param` is a path into the params ("userId", "user.name") and the text of the value there. `ran_from_ms` and
-    `ran_to_ms` bound how long an instance has run, until `now` when it has not ended.
+    Of statuses and triggers one must hold, of all other parts each. `params` are paths into the params ("userId",
+    "user.name") with the texts of the values there. `ran_from_ms` and `ran_to_ms` bound how long an instance has
+    run, until `now` when it has not ended.
     """
 
     workflow: int | None = None
     statuses: tuple[Status, ...] = ()
     created_from: int | None = None
     created_to: int | None = None
-    id_text: str | None = None
-    value_text: str | None = None
-    trigger: Trigger | None = None
-    step_text: str | None = None
-    error_text: str | None = None
-    param: tuple[str, str] | None = None
+    id_texts: tuple[str, ...] = ()
+    value_texts: tuple[str, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
+    step_texts: tuple[str, ...] = ()
+    error_texts: tuple[str, ...] = ()
+    params: tuple[tuple[str, str], ...] = ()
     attempts_from: int | None = None
-    waiting_for: str | None = None
+    waiting_for: tuple[str, ...] = ()
     ran_from_ms: int | None = None
     ran_to_ms: int | None = None
     now: int | None = None

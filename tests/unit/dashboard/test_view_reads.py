@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -56,6 +57,16 @@ def _add(store: SqliteStore, workflow: int, version: int, name: str, n: int) -> 
         store.set_status(key, Status.WAITING, n, 100 + n)
 
 
+def _step(store: SqliteStore, key: int, name: str, **fields: object) -> StepRow:
+    """The second step of an instance: an attempt in flight, unless the fields say otherwise."""
+    row = StepRow(
+        2, StepKind.DO, name, 1, None, StepState.IN_FLIGHT, 1, 0, None, None, False, False, DO_CONFIG, None, None
+    )
+    row = replace(row, **fields)  # type: ignore[arg-type]
+    store.insert_step(key, row)
+    return row
+
+
 def ids(store: SqliteStore, wanted: PageFilter | None = None, **page: object) -> list[str]:
     return [row.id for row in store.listed(wanted or PageFilter(), ListPage(**{"limit": 50, **page}))]  # type: ignore[arg-type]
 
@@ -92,14 +103,14 @@ def test_every_order_pages_by_value_and_key(store: SqliteStore) -> None:
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
-        (PageFilter(id_text="quick-3"), ["quick-3"]),
-        (PageFilter(workflow=1, param=("n", "4")), ["orders-4"]),
-        (PageFilter(workflow=1, param=("user.id", "u5")), ["orders-5"]),
-        (PageFilter(workflow=1, error_text="LUCK"), ["orders-9", "orders-6", "orders-3", "orders-0"]),
-        (PageFilter(workflow=1, waiting_for="nothing"), []),
-        (PageFilter(workflow=1, step_text="prov", id_text="-7"), ["orders-7"]),
+        (PageFilter(id_texts=("quick-3",)), ["quick-3"]),
+        (PageFilter(workflow=1, params=(("n", "4"),)), ["orders-4"]),
+        (PageFilter(workflow=1, params=(("user.id", "u5"),)), ["orders-5"]),
+        (PageFilter(workflow=1, error_texts=("LUCK",)), ["orders-9", "orders-6", "orders-3", "orders-0"]),
+        (PageFilter(workflow=1, waiting_for=("nothing",)), []),
+        (PageFilter(workflow=1, step_texts=("prov",), id_texts=("-7",)), ["orders-7"]),
         (PageFilter(workflow=1, ran_from_ms=990, now=1_000, statuses=(Status.WAITING,)), ["orders-8", "orders-7"]),
-        (PageFilter(workflow=1, trigger=Trigger.CRON), []),
+        (PageFilter(workflow=1, triggers=(Trigger.CRON,)), []),
     ],
 )
 def test_every_filter_narrows(store: SqliteStore, wanted: PageFilter, found: list[str]) -> None:
@@ -108,9 +119,30 @@ def test_every_filter_narrows(store: SqliteStore, wanted: PageFilter, found: lis
     assert ids(store, wanted) == found
 
 
+def test_steps_that_are_asked_for_must_all_be_there(store: SqliteStore) -> None:
+    (both,) = store.listed(PageFilter(id_texts=("orders-4",)), ListPage(2))
+    _step(store, both.key, "upload")
+
+    assert ids(store, PageFilter(step_texts=("approval", "upload"))) == ["orders-4"]
+
+
+def test_params_that_are_asked_for_must_all_be_there(store: SqliteStore) -> None:
+    assert ids(store, PageFilter(params=(("n", "4"), ("user.id", "u4")))) == ["quick-4", "orders-4"]
+    assert ids(store, PageFilter(params=(("n", "4"), ("user.id", "u5")))) == []
+
+
+def test_of_triggers_one_is_enough(store: SqliteStore) -> None:
+    assert len(ids(store, PageFilter(triggers=(Trigger.CRON, Trigger.API)))) == 20
+
+
+@pytest.mark.parametrize("path", ["a.²", "a.\0b", 'a."', "a.99999999999999999999", "", "..", "\\", "[", "$", "#-1"])
+def test_no_path_into_the_params_is_refused_by_the_store(store: SqliteStore, path: str) -> None:
+    assert ids(store, PageFilter(params=((path, "x"),))) == []
+
+
 def test_counting_stops_where_it_is_told(store: SqliteStore) -> None:
     assert store.matching(PageFilter(), 7) == 7
-    assert store.matching(PageFilter(error_text="luck"), 100) == 8
+    assert store.matching(PageFilter(error_texts=("luck",)), 100) == 8
 
 
 def test_an_id_is_found_exactly_before_it_is_found_in_part(store: SqliteStore) -> None:

@@ -490,10 +490,10 @@ FILTERS = {
     "created from": (PageFilter(created_from=300), ["other", "sleeper"]),
     "created to": (PageFilter(created_to=200), ["done", "first"]),
     "created between": (PageFilter(created_from=200, created_to=300), ["sleeper", "done"]),
-    "part of the id": (PageFilter(id_text="leep"), ["sleeper"]),
-    "a percent sign is no wildcard": (PageFilter(id_text="%"), []),
-    "value": (PageFilter(value_text="needle"), ["first"]),
-    "all together": (PageFilter(workflow=1, statuses=(Status.WAITING,), id_text="s"), ["sleeper"]),
+    "part of the id": (PageFilter(id_texts=("leep",)), ["sleeper"]),
+    "a percent sign is no wildcard": (PageFilter(id_texts=("%",)), []),
+    "value": (PageFilter(value_texts=("needle",)), ["first"]),
+    "all together": (PageFilter(workflow=1, statuses=(Status.WAITING,), id_texts=("s",)), ["sleeper"]),
     "nothing": (PageFilter(workflow=99), []),
 }
 
