@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from emulator.dashboard.clipboard import Snippet, list_snippets
 from emulator.dashboard.columns import Column, chosen_columns, columns_query
-from emulator.dashboard.query import ListQuery
+from emulator.dashboard.query import ListQuery, Word
 from emulator.dashboard.statuses import ORDER, STATUS_LOOKS, Look
 from emulator.dashboard.text import cut_middle
 from emulator.dashboard.urls import Urls
@@ -286,21 +286,19 @@ class Links:
         parts: dict[str, str | list[str] | None] = {
             "workflow": self._query.workflow,
             "q": self._query.text,
-            "status": [str(status) for status in self._query.statuses if not self._in_text(status)],
+            "status": [str(status) for status in self._query.tiles],
             "sort": None if self._order is Order.NEWEST else str(self._order),
             "columns": self._columns,
         }
         return self._urls.home(**{**parts, **changed})
 
-    def _in_text(self, status: Status) -> bool:
-        return f"status:{status}".lower() in self._query.text.lower()
-
     def toggled(self, status: Status) -> str:
+        """With a tile chosen, or not any more; then every status is that of a tile, which can take it away."""
         chosen = [s for s in self._query.statuses if s is not status]
         if len(chosen) == len(self._query.statuses):
             chosen.append(status)
-        words = [word for word in self._query.text.split() if not word.lower().startswith("status:")]
-        return self._url(status=[str(one) for one in chosen], q=" ".join(words))
+        text = _text(word for word in self._query.words if word.key != "status")
+        return self._url(status=[str(one) for one in chosen], q=text)
 
     def order(self, order: Order) -> str:
         return self._url(sort=None if order is Order.NEWEST else str(order))
@@ -321,13 +319,14 @@ class Links:
             Choice(f"without status {STATUS_LOOKS[status].word}", self.toggled(status), False)
             for status in self._query.statuses
         ]
-        words = self._query.text.split()
-        if '"' not in self._query.text:
-            for word in words:
-                rest = " ".join(other for other in words if other is not word)
-                choices.append(Choice(f"without “{word}”", self._url(q=rest), False))
-        elif words:
-            choices.append(Choice("without the search", self._url(q=None), False))
+        words = [word for word in self._query.words if word.key != "status"]
+        for text in dict.fromkeys(word.text for word in words):
+            rest = _text(word for word in self._query.words if word.text != text)
+            choices.append(Choice(f"without “{text}”", self._url(q=rest), False))
         if self._query.workflow is not None:
             choices.append(Choice("in all Workflows", self._url(workflow=None), False))
         return tuple(choices)
+
+
+def _text(words: Iterable[Word]) -> str:
+    return " ".join(word.text for word in words)

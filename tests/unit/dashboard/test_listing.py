@@ -119,6 +119,29 @@ def test_an_empty_list_offers_to_drop_each_filter(workflow: WorkflowRow) -> None
     ]
 
 
+def test_a_status_is_offered_to_be_dropped_once_wherever_it_was_chosen(workflow: WorkflowRow) -> None:
+    view = build_list(inputs(workflow, query=parse_query("status:complete x x", 0, ["complete", "errored"])))
+
+    assert [(choice.name, choice.url.partition("?")[2]) for choice in view.drops] == [
+        ("without status Complete", "q=x+x&status=errored"),
+        ("without status Errored", "q=x+x&status=complete"),
+        ("without “x”", "q=status%3Acomplete&status=complete&status=errored"),
+    ]
+
+
+def test_what_is_quoted_is_dropped_as_one_word(workflow: WorkflowRow) -> None:
+    view = build_list(inputs(workflow, query=parse_query('step:"charge card" dur:>5s', 0)))
+
+    assert [choice.name for choice in view.drops] == ['without “step:"charge card"”', "without “dur:>5s”"]
+
+
+def test_a_status_of_the_search_is_not_one_of_the_links_besides(workflow: WorkflowRow) -> None:
+    view = build_list(inputs(workflow, query=parse_query("status:complete", 0)))
+
+    assert view.first_url.partition("?")[2] == "q=status%3Acomplete"
+    assert tile(view, Status.COMPLETE).url.endswith("/__dashboard")
+
+
 def test_columns_of_the_address_stay_with_every_link(workflow: WorkflowRow, instance: MakeInstance) -> None:
     rows = [instance(key=key, id=f"i{key}", status=Status.ERRORED) for key in (9, 8, 7)]
     given = inputs(
