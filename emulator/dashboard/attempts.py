@@ -61,13 +61,14 @@ class Tries:
             return "rollback failed"
         return "rolled back" if self.rolled_back else "rolling back" if self.rollback else ""
 
-    def over(self, *, failed: bool) -> Tries:
-        """As they are once the instance has ended: an attempt without an end was given up, or failed with its step.
+    def over(self, at: int, *, failed: bool) -> Tries:
+        """As they are once the instance has ended: an attempt without an end was given up then, or failed with its
+        step.
 
         The history leaves the failure out that ends the instance at once.
         """
         look = _BAD if failed else GIVEN_UP
-        return replace(self, attempts=tuple(_over(one, look) for one in self.attempts))
+        return replace(self, attempts=tuple(_over(one, at, look) for one in self.attempts))
 
 
 def tries_by_step(history: Iterable[HistoryRow], read: ReadSource = no_source) -> dict[int, Tries]:
@@ -79,8 +80,8 @@ def tries_by_step(history: Iterable[HistoryRow], read: ReadSource = no_source) -
     return {seq: _tries(entries, read) for seq, entries in by_step.items()}
 
 
-def _over(attempt: AttemptView, look: Look) -> AttemptView:
-    return replace(attempt, look=look) if attempt.look is _RUNNING else attempt
+def _over(attempt: AttemptView, at: int, look: Look) -> AttemptView:
+    return replace(attempt, ended_at=at, look=look) if attempt.look is _RUNNING else attempt
 
 
 def _tries(entries: Sequence[HistoryRow], read: ReadSource) -> Tries:

@@ -6,8 +6,8 @@ No parser is needed, so it is the same for Python and JavaScript; what no run ha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, TypeAlias
 
@@ -34,7 +34,8 @@ Before: TypeAlias = dict[int, list[StepBrief]]
 class GraphNode:
     """`runs` is in how many runs the step was seen; `tone` "" when this run has not taken it.
 
-    `names` is more than 1 for a node of steps whose names differ in their numbers alone.
+    `names` is more than 1 for a node of steps whose names differ in their numbers alone. `inside` is the step that
+    it was called inside of.
     """
 
     name: str
@@ -48,6 +49,7 @@ class GraphNode:
     names: int
     runs: int
     url: str
+    inside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,12 @@ def build_graph(
     for steps in by_run.values():
         for name in {name_of(step) for step in steps}:
             seen[name] = seen.get(name, 0) + 1
+    outer = _outer(by_run)
     nodes = [
-        _node(name, place, taken.get(name, []), (fewer.alike.get(name, 1), seen[name]), url)
+        replace(
+            _node(name, place, taken.get(name, []), (fewer.alike.get(name, 1), seen[name]), url),
+            inside=outer.get(name, ""),
+        )
         for name, place in places.items()
     ]
     edges = _edges(_pairs_by_run(by_run, before), instance, places)
@@ -102,21 +108,40 @@ def build_graph(
 
 
 def _layers(by_run: dict[int, list[StepBrief]], before: dict[int, Before]) -> list[list[Name]]:
-    """Names by depth: the longest chain of steps that came one after another, over all runs."""
+    """Names by depth: the longest chain of steps that came one after another, over all runs.
+
+    What comes after a step lies below all that was called inside of it.
+    """
     depth: dict[Name, int] = {}
     for key, steps in by_run.items():
+        parents = {step.seq: step.parent for step in steps}
         level: dict[int, int] = {}
+        lowest: dict[int, int] = {}
         first: dict[Name, int] = {}
         for step in steps:
-            earlier = (level[one.seq] for one in before[key][step.seq] if one.seq in level)
-            level[step.seq] = max(earlier, default=-1) + 1
-            first.setdefault(name_of(step), level[step.seq])
+            earlier = (
+                (level if one.seq == step.parent else lowest)[one.seq]
+                for one in before[key][step.seq]
+                if one.seq in level
+            )
+            at = max(earlier, default=-1) + 1
+            level[step.seq] = at
+            for seq in _outwards(step.seq, parents):
+                lowest[seq] = max(lowest.get(seq, 0), at)
+            first.setdefault(name_of(step), at)
         for name, at in first.items():
             depth[name] = max(depth.get(name, 0), at)
     layers: list[list[Name]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for name, at in depth.items():
         layers[at].append(name)
     return [layer for layer in layers if layer]
+
+
+def _outwards(seq: int | None, parents: Mapping[int, int | None]) -> Iterable[int]:
+    """A step and those that it was called inside of."""
+    while seq is not None:
+        yield seq
+        seq = parents.get(seq)
 
 
 def predecessors(steps: Sequence[StepBrief]) -> Before:
@@ -140,6 +165,15 @@ def predecessors(steps: Sequence[StepBrief]) -> Before:
         else:
             found[step.seq] = [by_seq[step.parent]] if step.parent in by_seq else []
         beside.append(step)
+    return found
+
+
+def _outer(by_run: dict[int, list[StepBrief]]) -> dict[Name, str]:
+    """The names of the steps that others were called inside of."""
+    found: dict[Name, str] = {}
+    for steps in by_run.values():
+        names = {step.seq: step.name for step in steps}
+        found.update({name_of(step): names[step.parent] for step in steps if step.parent in names})
     return found
 
 

@@ -27,8 +27,8 @@ from emulator.dashboard.timeline import Timeline, build_timeline
 from emulator.dashboard.urls import Urls
 from emulator.dashboard.values import ValueView, value_view
 from emulator.storage.records import (
-    FINITE,
     BufferedEvent,
+    EventType,
     HistoryRow,
     InstanceRow,
     InstanceValues,
@@ -40,6 +40,9 @@ from emulator.storage.records import (
     WorkflowRow,
 )
 from emulator.storage.view_records import StepStretch
+
+#: A shorter time in the queue is none.
+_WORTH_TELLING_MS: Final = 50
 
 TABS: Final = (
     ("steps", "Timeline and steps"),
@@ -172,7 +175,7 @@ def build_instance(given: InstanceInputs, advice: tuple[Advice, ...] = ()) -> In
     step_urls = {step.seq: links.step(step.seq) for step in given.steps}
     names = {step.seq: step.public_name for step in given.steps}
     tries = tries_by_step(given.history)
-    steps = step_views(given.steps, tries, given.output_sizes, step_urls, over=row.status in FINITE)
+    steps = step_views(given.steps, tries, given.output_sizes, step_urls, over_at=row.ended_at)
     error = _error(given)
     return InstanceView(
         key=row.key,
@@ -240,13 +243,14 @@ def _timeline(given: InstanceInputs, steps: Sequence[StepView]) -> Timeline:
 
 def _facts(given: InstanceInputs) -> list[Fact]:
     row = given.row
-    facts = [Fact("Created", at=row.created_at)]
+    facts = []
+    if row.started_at is None or row.started_at - row.created_at >= _WORTH_TELLING_MS:
+        facts.append(Fact("Created", at=row.created_at))
     if row.started_at is not None:
         facts.append(Fact("Started", at=row.started_at))
         facts.append(Fact("Duration", span=(row.started_at, row.ended_at)))
         facts.extend(_real_duration(given, row.started_at))
-        if row.started_at - row.created_at >= 50:
-            facts.append(Fact("Queued", span=(row.created_at, row.started_at)))
+        facts.extend(_queued(given, row.started_at))
     if row.ended_at is not None:
         facts.append(Fact("Ended", at=row.ended_at))
     facts.append(Fact("Steps", str(row.step_count)))
@@ -256,6 +260,14 @@ def _facts(given: InstanceInputs) -> list[Fact]:
     if row.expires_at is not None:
         facts.append(Fact("Kept until", at=row.expires_at))
     return facts
+
+
+def _queued(given: InstanceInputs, started_at: int) -> Iterable[Fact]:
+    """How long it stood in the queue before this start: a restarted one was created long before."""
+    queued = [entry.at for entry in given.history if entry.type is EventType.WORKFLOW_QUEUED]
+    since = max((at for at in queued if at <= started_at), default=started_at)
+    if started_at - since >= _WORTH_TELLING_MS:
+        yield Fact("Queued", span=(since, started_at))
 
 
 def _real_duration(given: InstanceInputs, started_at: int) -> Iterable[Fact]:

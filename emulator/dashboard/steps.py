@@ -74,20 +74,20 @@ def step_views(
     sizes: Mapping[int, int],
     urls: Mapping[int, str],
     *,
-    over: bool = False,
+    over_at: int | None = None,
 ) -> tuple[StepView, ...]:
-    """`over` says that the instance has ended: a step without an end was given up."""
+    """`over_at` is when the instance ended: a step without an end was given up then."""
     depths: dict[int, int] = {}
     views = []
     for row in rows:
         depths[row.seq] = depths.get(row.parent, 0) + 1 if row.parent is not None else 0
         views.append(_view(row, depths[row.seq], tries.get(row.seq, Tries()), sizes.get(row.seq), urls[row.seq]))
-    return tuple(map(_over, views)) if over else tuple(views)
+    return tuple(views) if over_at is None else tuple(_over(view, over_at) for view in views)
 
 
-def _over(view: StepView) -> StepView:
-    look = GIVEN_UP if view.is_open else view.look
-    return replace(view, look=look, tries=view.tries.over(failed=view.state is StepState.FAILED))
+def _over(view: StepView, at: int) -> StepView:
+    tries = view.tries.over(view.ended_at or at, failed=view.state is StepState.FAILED)
+    return replace(view, look=GIVEN_UP, ended_at=at, tries=tries) if view.is_open else replace(view, tries=tries)
 
 
 def _view(row: StepRow, depth: int, tries: Tries, output_bytes: int | None, url: str) -> StepView:

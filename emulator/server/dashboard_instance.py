@@ -16,7 +16,8 @@ from emulator.dashboard.entries import log_views
 from emulator.dashboard.errors import frame_at
 from emulator.dashboard.graph import GraphView
 from emulator.dashboard.instance import TABS, InstanceInputs, InstanceLinks, build_instance
-from emulator.dashboard.literals import as_javascript, as_json, as_python
+from emulator.dashboard.javascript_text import as_javascript
+from emulator.dashboard.literals import as_json, as_python
 from emulator.dashboard.panel import Need, StepPanel, need, step_input
 from emulator.dashboard.realtime import RealTime
 from emulator.dashboard.steps import settings_of, step_error, step_output, step_views
@@ -30,7 +31,6 @@ from emulator.server.dashboard_graph import run_graph
 from emulator.server.dashboard_reads import Found, Reads
 from emulator.server.dashboard_steps import Asked, shown_steps
 from emulator.storage.records import (
-    FINITE,
     InstanceRow,
     InstanceValues,
     PassRow,
@@ -184,7 +184,7 @@ class InstancePages:
             tries,
             {seq: size} if size is not None else {},
             {seq: links.step(seq)},
-            over=given.row.status in FINITE,
+            over_at=given.row.ended_at,
         )[0]
         value_url = Urls().value(given.workflow.name, given.row.id, f"step-{seq}")
         logs = [line for line in reader.logs(key, 0, _LOGS_SHOWN) if line.step == seq]

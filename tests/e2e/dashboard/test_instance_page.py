@@ -90,6 +90,17 @@ def test_the_timeline_has_a_bar_for_each_attempt_delay_sleep_and_wait(shop: Runn
     expect(page.locator("#step-rows .p-wait")).to_have_count(1)
 
 
+def test_a_step_opens_beside_the_graph_where_one_looks(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "drawn", {})
+    shop.idle()
+    page = open_page(shop.instance_url("quick", "drawn") + "?tab=graph")
+    expect(page.locator("#live")).to_contain_text("Live")
+    page.locator("svg.graph a.node").first.click()
+
+    expect(page.locator("#panel")).to_be_in_viewport()
+    expect(page.locator("svg.graph")).to_be_visible()
+
+
 def test_replays_are_marked_in_the_timeline_and_listed_with_their_reasons(shop: Running, open_page: Open) -> None:
     shop.create("orders", "marked", {"sleep": "2 hours"})
     shop.idle()

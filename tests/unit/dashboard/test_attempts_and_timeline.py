@@ -227,15 +227,29 @@ def test_a_step_that_is_open_when_its_instance_has_ended_was_given_up(step: Make
     row = step(state=StepState.IN_FLIGHT, ended_at=None)
     tries = tries_by_step(history(("attempt_started", 10, 1, 1)))
 
-    (view,) = step_views([row], tries, {}, {1: ""}, over=True)
+    (view,) = step_views([row], tries, {}, {1: ""}, over_at=5_000)
 
     assert (view.look.word, view.tries.attempts[0].look.word) == ("Given up", "Given up")
+
+
+def test_what_was_given_up_goes_on_no_longer_than_its_instance(
+    instance: MakeInstance, step: MakeStep, history: MakeHistory
+) -> None:
+    entries = history(("attempt_started", 1_010, 1, 1))
+    row = instance(ended_at=1_050)
+    steps = step_views(
+        [step(state=StepState.IN_FLIGHT, ended_at=None)], tries_by_step(entries), {}, {1: ""}, over_at=1_050
+    )
+
+    timeline = build_timeline(row, steps, entries, 9_000_000)
+
+    assert (timeline.rows[1].ended_at, timeline.end) == (1_050, 1_050)
 
 
 def test_an_attempt_without_an_end_failed_with_its_step(step: MakeStep, history: MakeHistory) -> None:
     tries = tries_by_step(history(("attempt_started", 10, 1, 1)))
 
-    (view,) = step_views([step(state=StepState.FAILED)], tries, {}, {1: ""}, over=True)
+    (view,) = step_views([step(state=StepState.FAILED)], tries, {}, {1: ""}, over_at=5_000)
 
     assert (view.look.word, view.tries.attempts[0].look.word) == ("Failed", "Failed")
 

@@ -45,8 +45,15 @@ def test_a_step_after_a_short_branch_does_not_come_after_the_long_one() -> None:
 def test_a_step_inside_of_another_comes_after_it_and_before_nothing_outside() -> None:
     steps = [brief(1, "outer", 0, 9), brief(2, "inner", 1, 5, parent=1), brief(3, "after", 9, 10)]
 
-    assert rows(*steps) == {"outer": 0, "inner": 1, "after": 1}
+    assert rows(*steps) == {"outer": 0, "inner": 1, "after": 2}
     assert edges(*steps) == 2
+
+
+def test_a_step_inside_of_another_says_of_which() -> None:
+    graph = build_graph([brief(1, "outer", 0, 9), brief(2, "inner", 1, 5, parent=1)], 1, str)
+
+    assert graph is not None
+    assert {node.name: node.inside for node in graph.nodes} == {"outer": "", "inner": "outer"}
 
 
 def test_many_steps_before_many_meet_in_one_point() -> None:

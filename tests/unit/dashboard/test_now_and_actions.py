@@ -99,7 +99,7 @@ def test_a_rollback_that_is_tried_again_tells_when_and_why(
 def test_an_errored_one_names_the_step_that_failed_with_its_error(instance: MakeInstance, step: MakeStep) -> None:
     declined = ErrorInfo("Declined", "no funds", cause=ErrorInfo("IOError", "the bank is closed"))
     failed = step(state=StepState.FAILED, error=json.dumps(declined.to_json()))
-    steps = step_views([failed], {}, {}, {1: ""}, over=True)
+    steps = step_views([failed], {}, {}, {1: ""}, over_at=5_000)
 
     view = now_view(instance(status=Status.ERRORED, ended_at=5), steps, payloads={}, error=error_view(declined))
 
@@ -112,7 +112,7 @@ def test_a_step_whose_error_was_caught_is_not_blamed_for_a_later_one(
     instance: MakeInstance, step: MakeStep
 ) -> None:
     failed = step(state=StepState.FAILED, error=json.dumps(ErrorInfo("Declined", "no funds").to_json()))
-    steps = step_views([failed], {}, {}, {1: ""}, over=True)
+    steps = step_views([failed], {}, {}, {1: ""}, over_at=5_000)
     error = error_view(ErrorInfo("KeyError", "x"))
 
     view = now_view(instance(status=Status.ERRORED, ended_at=5), steps, payloads={}, error=error)
