@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 
 import pytest
 
 from bindings import values
-from emulator.dashboard.literals import as_javascript, as_json, as_python
 from emulator.dashboard.values import ON_ITS_PAGE, Bounds, Node, tree_of, value_view
 
 
@@ -89,35 +87,3 @@ def test_a_large_value_waits_until_it_is_asked_for() -> None:
 
 def test_an_absent_value_is_not_there() -> None:
     assert not value_view("output", None).is_there
-
-
-def test_python_text_evaluates_to_the_value() -> None:
-    value = {"a": [1, 2.5, None, True], "b": b"hi", "c": {1, 2}, "d": "é"}
-
-    assert eval(as_python(values.encode(value))) == value
-
-
-def test_python_text_of_a_date_evaluates() -> None:
-    from datetime import UTC
-
-    text = as_python('{"$":"date","v":1700000000000}')
-
-    assert eval(text, {"datetime": datetime, "UTC": UTC}) == datetime.fromtimestamp(1_700_000_000, UTC)
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ('{"$":"date","v":5}', "new Date(5)"),
-        ('{"$":"bigint","v":"9"}', "9n"),
-        ('{"$":"undefined"}', "undefined"),
-        ('{"$":"set","v":[1]}', "new Set([\n    1,\n])"),
-        ('{"$":"number","v":"-0"}', "-0"),
-    ],
-)
-def test_javascript_text_says_each_kind(text: str, shown: str) -> None:
-    assert as_javascript(text) == shown
-
-
-def test_json_text_is_laid_out() -> None:
-    assert as_json('{"a":{"$":"date","v":0}}') == '{\n  "a": "1970-01-01T00:00:00.000Z"\n}'
