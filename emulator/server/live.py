@@ -1,4 +1,4 @@
-"""What changed, told to open pages over server-sent events: joined, resumable, silent while nothing happens.
+"""What changed, told to open pages over server-sent events: joined, resumable, but for a beat silent when idle.
 
 The engine's thread notes the keys of changed instances after each commit; streams on the server's loop send what
 concerns them at most ten times a second. An event carries no data, only that there is something to read: a page
@@ -21,8 +21,6 @@ from emulator.server.pauses import pause, set_within
 
 #: Changes are joined for this long; a page is redrawn no more often.
 JOINED_S: Final = 0.1
-#: A comment is sent this often, so that a lost connection is noticed.
-HEARTBEAT_S: Final = 15.0
 #: So many commits can be looked up after a lost connection; before that everything counts as changed.
 REMEMBERED: Final = 4_096
 #: More changed keys than this are not listed.
@@ -44,6 +42,7 @@ class LiveEvents:
         self._told = False
         self._streams: set[asyncio.Event] = set()
         self._notices = parts.notices
+        self._heartbeat_s = parts.heartbeat_s
         self.watch = LoopWatch(parts.thread, self._wake)
         self._notices.listen(self._news)
         parts.thread.soon(parts.engine.observe, self.changed)
@@ -113,7 +112,9 @@ class LiveEvents:
         seen = self._place(resumed) if resumed else self._revision
         blocked = self.watch.blocked
         try:
-            yield b"retry: 1000\n\n"
+            # Pages are told how soon to expect the next word: one that hears nothing for longer says so.
+            beat = f"event: beat\ndata: {round(self._heartbeat_s * 1000)}\n\n".encode()
+            yield b"retry: 1000\n" + beat
             while not self._notices.stopping:
                 newest, keys = self.since(seen, key)
                 if keys is None or keys or blocked is not self.watch.blocked:
@@ -122,8 +123,8 @@ class LiveEvents:
                     await pause(JOINED_S)
                 seen = newest
                 signal.clear()
-                if self._revision == newest and not await set_within(signal, HEARTBEAT_S):
-                    yield b": still here\n\n"
+                if self._revision == newest and not await set_within(signal, self._heartbeat_s):
+                    yield beat
             yield b"event: stopped\ndata: {}\n\n"
         finally:
             self._streams.discard(signal)

@@ -35,3 +35,5 @@ class ServerParts:
     body_limit: int = field(default=32 * 1024 * 1024)
     #: So many seconds an answer waits for the rollbacks of an instance that is terminated.
     rollback_patience_s: float = 10.0
+    #: Open pages hear from the server at least this often, in seconds.
+    heartbeat_s: float = 5.0

@@ -1,30 +1,13 @@
 // Follows the server's event stream and redraws from the page's own address: one redraw at a time, ten a second at most.
 import { insertAtClick, refreshList } from "./list.js";
 import { morph } from "./morph.js";
+import { follow, listen, say } from "./stream.js";
 import { setClock, tick } from "./tick.js";
 
 const JOINED_MS = 100;
-const SILENT_MS = 3000;
 let dirty = false;
 let busy = false;
 let pause = JOINED_MS;
-
-let silent = 0;
-
-/** After some seconds without an answer the page says that it shows the past. */
-function stopped(is) {
-  clearTimeout(silent);
-  const notice = document.getElementById("stopped");
-  if (notice) notice.hidden = !is;
-}
-
-function say(state, text) {
-  const chip = document.getElementById("live");
-  if (!chip) return;
-  chip.dataset.state = state;
-  const words = chip.querySelector("[data-live-text]");
-  if (words && words.textContent !== text) words.textContent = text;
-}
 
 /** Redraws soon; calls while a redraw is under way are joined into one more. */
 export function refresh() {
@@ -41,12 +24,12 @@ async function redraw() {
   const began = performance.now();
   try {
     await draw();
-    if (document.getElementById("live")?.dataset.state === "lost") say("live", "Live");
+    say();
     // Ten redraws a second at most; under a storm of changes the page takes a third of the time.
     const took = performance.now() - began;
     pause = Math.max(JOINED_MS - took, 2 * took);
   } catch {
-    say("lost", "Server not reached, trying again");
+    say("Server not reached, trying again");
     dirty = true;
     pause = 1000;
   }
@@ -60,6 +43,7 @@ async function draw() {
   if (answer.status >= 500) throw new Error(`answer ${answer.status}`);
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   setClock(page.documentElement);
+  document.title = page.title;
   if (list) refreshList(page);
   for (const id of ["main", "side", "state"]) {
     const from = document.getElementById(id);
@@ -67,6 +51,7 @@ async function draw() {
     if (from && to) morph(from, to);
   }
   tick();
+  follow(page.documentElement.dataset);
   document.dispatchEvent(new CustomEvent("redrawn"));
 }
 
@@ -75,7 +60,8 @@ function followInPlace(event) {
   const link = event.target.closest?.("#main a[href]");
   // A page of the list replaces all of its rows: that is a new page.
   if (!link || document.getElementById("rows") || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-  const target = new URL(link.href);
+  // A link of the graph is drawn in SVG, where href is no text.
+  const target = new URL(link.getAttribute("href"), location.href);
   if (target.origin !== location.origin || target.pathname !== location.pathname || link.hasAttribute("download")) return;
   event.preventDefault();
   history.pushState(null, "", target.pathname + target.search + target.hash);
@@ -91,21 +77,10 @@ function followInPlace(event) {
 }
 
 export function startLive() {
-  const root = document.documentElement;
-  if (!root.dataset.watch) return;
+  if (!document.documentElement.dataset.watch) return;
   document.addEventListener("click", followInPlace);
   window.addEventListener("popstate", refresh);
   insertAtClick(refresh);
-  const source = new EventSource(`${root.dataset.base}/stream?watch=${root.dataset.watch}&from=${root.dataset.revision}`);
-  source.addEventListener("open", () => { stopped(false); say("live", "Live"); });
-  source.addEventListener("change", refresh);
-  source.addEventListener("stopped", () => { stopped(true); say("lost", "Stopped"); });
-  source.addEventListener("error", () => {
-    if (document.getElementById("stopped")?.hidden === false) return;
-    say("lost", "Connection lost, trying again");
-    clearTimeout(silent);
-    silent = setTimeout(() => stopped(true), SILENT_MS);
-  });
+  listen(refresh);
   document.addEventListener("visibilitychange", () => { if (!document.hidden && dirty) refresh(); });
-  window.addEventListener("pagehide", () => source.close());
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,6 +52,7 @@ class Running:
     url: str
     engine: Engine
     loop: Loop
+    server_loop: Loop
     parts: ServerParts
 
     @property
@@ -77,6 +79,16 @@ class Running:
     def idle(self) -> None:
         self.do(self.engine.idle)
 
+    @contextmanager
+    def hung(self) -> Iterator[None]:
+        """The server takes connections and answers nothing, as one that is stopped with Ctrl-Z."""
+        go_on = threading.Event()
+        self.server_loop.loop.call_soon_threadsafe(go_on.wait)
+        try:
+            yield
+        finally:
+            go_on.set()
+
     def status(self, workflow: str, instance_id: str) -> str:
         return self.do(lambda: self.engine.workflow(workflow).status(instance_id)).status
 
@@ -84,9 +96,12 @@ class Running:
 class Dashboard:
     """Starts and stops everything. `fill` may put rows into the store before the engine starts."""
 
-    def __init__(self, folder: Path, fill: Callable[[SqliteStore], None] | None = None) -> None:
+    def __init__(
+        self, folder: Path, fill: Callable[[SqliteStore], None] | None = None, *, heartbeat_s: float = 5.0
+    ) -> None:
         self._folder = folder
         self._fill = fill
+        self._heartbeat_s = heartbeat_s
 
     def __enter__(self) -> Running:
         self._engine_loop, self._server_loop = Loop(), Loop()
@@ -103,9 +118,10 @@ class Dashboard:
             hosts=(),
             url=url,
             folders={"shop": project},
+            heartbeat_s=self._heartbeat_s,
         )
         self._server_loop.run(self._start_server())
-        return Running(url, self._engine, self._engine_loop, self._parts)
+        return Running(url, self._engine, self._engine_loop, self._server_loop, self._parts)
 
     async def _start_engine(self) -> Engine:
         store = SqliteStore(str(self._folder / "dashboard.sqlite"))

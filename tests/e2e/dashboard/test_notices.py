@@ -9,6 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.dashboard.running import Dashboard, Running
+from tests.e2e.process import DevProcess
+from tests.e2e.projects import ANSWERS
 
 Open = Callable[..., Page]
 
@@ -75,3 +77,52 @@ def test_a_page_whose_server_has_stopped_says_that_it_shows_the_past(
     expect(page.locator("#live")).to_contain_text("Stopped")
     expect(page.locator("#rows .id")).to_have_text("one")
     page.screenshot(path=screenshots / "stopped-light.png")
+
+
+def test_a_page_whose_server_was_killed_says_so_and_goes_on_with_the_next_one(
+    dev: Callable[..., DevProcess], project: Callable[..., Path], open_page: Open
+) -> None:
+    folder = project(ANSWERS, workflows=[])
+    server = dev(folder)
+    page = open_page(f"{server.url}/__dashboard")
+    expect(page.locator("#live")).to_have_text("Live")
+
+    server.kill()
+    expect(page.locator("#live")).to_have_text("Connection lost, trying again")
+    expect(page.locator("#stopped")).to_be_visible(timeout=10_000)
+
+    port = server.url.rpartition(":")[2]
+    dev(folder, "--port", port)
+    expect(page.locator("#stopped")).to_be_hidden(timeout=20_000)
+    expect(page.locator("#live")).to_have_text("Live")
+
+
+def test_a_page_whose_server_hangs_says_that_nobody_answers_until_it_does(tmp_path: Path, open_page: Open) -> None:
+    with Dashboard(tmp_path, heartbeat_s=0.2) as running:
+        page = open_page(running.base)
+        expect(page.locator("#live")).to_have_text("Live")
+        with running.hung():
+            expect(page.locator("#live")).to_have_text("No answer, trying again")
+            expect(page.locator("#stopped")).to_be_visible()
+
+        expect(page.locator("#live")).to_have_text("Live")
+        expect(page.locator("#stopped")).to_be_hidden()
+
+
+def test_an_idle_page_hears_the_server_and_asks_it_for_nothing(tmp_path: Path, open_page: Open) -> None:
+    with Dashboard(tmp_path, heartbeat_s=0.05) as running:
+        page = open_page(running.base)
+        expect(page.locator("#live")).to_have_text("Live")
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.evaluate(_HEARS_BEATS, f"{running.base}/stream?watch=list")
+
+        assert [url for url in requests if "/stream" not in url] == []
+
+
+#: Until a line of its own has heard five beats.
+_HEARS_BEATS = """(address) => new Promise((done) => {
+    let beats = 0;
+    const source = new EventSource(address);
+    source.addEventListener("beat", () => { if (++beats === 5) { source.close(); done(); } });
+})"""

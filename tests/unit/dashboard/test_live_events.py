@@ -34,7 +34,8 @@ def notices() -> Notices:
 @pytest.fixture
 async def live(notices: Notices) -> LiveEvents:
     thread = EngineThread(asyncio.get_running_loop())
-    made = LiveEvents(cast(Any, SimpleNamespace(engine=Observed(), thread=thread, notices=notices)))
+    parts = SimpleNamespace(engine=Observed(), thread=thread, notices=notices, heartbeat_s=0.01)
+    made = LiveEvents(cast(Any, parts))
     await asyncio.sleep(0)
     return made
 
@@ -46,12 +47,17 @@ async def next_event(stream: AsyncIterator[bytes]) -> str:
 async def test_a_change_of_the_watched_instance_is_told(live: LiveEvents) -> None:
     stream = live.stream(7, None)
     assert (await next_event(stream)).startswith("retry:")
-    waiting = asyncio.ensure_future(next_event(stream))
-    await asyncio.sleep(0)
-
     live.changed(frozenset({7, 8}))
 
-    assert '"keys": [7]' in await waiting
+    assert '"keys": [7]' in await next_event(stream)
+    await stream.aclose()  # type: ignore[attr-defined]
+
+
+async def test_a_page_hears_from_the_server_when_nothing_changes_and_is_told_how_often(live: LiveEvents) -> None:
+    stream = live.stream(7, None)
+    beat = "event: beat\ndata: 10\n\n"
+
+    assert [await next_event(stream) for _ in range(3)] == [f"retry: 1000\n{beat}", beat, beat]
     await stream.aclose()  # type: ignore[attr-defined]
 
 
@@ -118,12 +124,11 @@ async def test_a_loop_that_does_not_answer_is_blocked_until_it_does(live: LiveEv
 async def test_every_stream_ends_when_the_emulator_stops(live: LiveEvents, notices: Notices) -> None:
     stream = live.stream(7, None)
     await next_event(stream)
-    waiting = asyncio.ensure_future(next_event(stream))
-    await asyncio.sleep(0)
 
     notices.stop()
+    await asyncio.sleep(0)
 
-    assert "event: stopped" in await waiting
+    assert "event: stopped" in await next_event(stream)
     assert [event async for event in stream] == []
 
 

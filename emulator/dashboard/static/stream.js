@@ -1,0 +1,100 @@
+// The line to the server: an event stream that is opened again when it breaks, or when nothing is heard on it for long.
+
+/** So long after the line has broken the page says that it shows the past. */
+const BROKEN_MS = 3000;
+const AGAIN_MS = 1000;
+
+let source = null;
+let watched = "";
+let since = "";
+let changed = () => {};
+let patience = 0; // how long the server may say nothing, by what it says itself
+let timer = 0;
+let trouble = ""; // why the page is not live
+
+/** Calls back when what the page is about has changed, or may have while the line was down. */
+export function listen(callback) {
+  const { watch, revision } = document.documentElement.dataset;
+  if (!watch) return;
+  changed = callback;
+  watched = watch;
+  since = revision;
+  document.addEventListener("visibilitychange", turn);
+  window.addEventListener("pageshow", (event) => { if (event.persisted) turn(); });
+  turn();
+}
+
+/** Follows something else from now on; for a page that has become another one. */
+export function follow({ watch, revision }) {
+  if (!watch || watch === watched) return;
+  watched = watch;
+  since = revision;
+  connect();
+}
+
+/** A hidden page holds no line: browsers have six for each server, and its other pages would wait for one. */
+function turn() {
+  if (!document.hidden) { connect(); return; }
+  clearTimeout(timer);
+  source?.close();
+}
+
+function connect() {
+  source?.close();
+  source = new EventSource(`${document.documentElement.dataset.base}/stream?watch=${watched}&from=${since}`);
+  source.addEventListener("open", heard);
+  source.addEventListener("beat", (event) => { patience = 2 * Number(event.data); heard(); });
+  source.addEventListener("change", (event) => { since = event.lastEventId; heard(); changed(); });
+  source.addEventListener("stopped", stopped);
+  source.addEventListener("error", broken);
+}
+
+function heard() {
+  clearTimeout(timer);
+  if (patience) timer = setTimeout(silence, patience);
+  if (trouble) document.dispatchEvent(new CustomEvent("reached"));
+  trouble = "";
+  past(false);
+  say();
+}
+
+function stopped() {
+  clearTimeout(timer);
+  trouble = "Stopped";
+  past(true);
+  say();
+}
+
+/** The browser tries again by itself, and says so each time: only the first time begins the wait. */
+function broken() {
+  if (source.readyState === EventSource.CLOSED) setTimeout(() => { if (!document.hidden) connect(); }, AGAIN_MS);
+  if (trouble) return;
+  trouble = "Connection lost, trying again";
+  clearTimeout(timer);
+  timer = setTimeout(past, BROKEN_MS, true);
+  say();
+}
+
+/** A server that hangs, or a line that is dead without having been closed. */
+function silence() {
+  trouble = "No answer, trying again";
+  past(true);
+  say();
+  connect();
+  timer = setTimeout(silence, patience);
+}
+
+function past(is) {
+  const notice = document.getElementById("stopped");
+  if (notice) notice.hidden = !is;
+}
+
+/** Says how it stands; `problem` is one of the page's own while the line is good. */
+export function say(problem = "") {
+  const chip = document.getElementById("live");
+  const words = chip?.querySelector("[data-live-text]");
+  if (!words) return;
+  const text = trouble || problem;
+  chip.dataset.state = text ? "lost" : "live";
+  if (words.textContent !== (text || "Live")) words.textContent = text || "Live";
+}
