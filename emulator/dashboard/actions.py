@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from emulator.dashboard.questions import Question, question
 from emulator.dashboard.urls import Urls
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """`reason` is why it is refused now; `ask` the question of the dialog, empty where nothing is lost."""
+    """`reason` is why it is refused now; `question` is asked before where something is lost."""
 
     command: str
     word: str
@@ -19,10 +20,7 @@ class Button:
     url: str
     hot: str
     reason: str | None
-    ask: str = ""
-    ask_text: str = ""
-    ask_input: str = ""
-    ask_check: str = ""
+    question: Question | None = None
     danger: bool = False
 
 
@@ -30,43 +28,16 @@ class Button:
 class _Kind:
     word: str
     icon: str
-    hot: str
-    ask: str = ""
-    text: str = ""
-    field: str = ""
-    check: str = ""
+    hot: str = ""
     danger: bool = False
 
 
-#: `{id}` is the instance.
 _KINDS: Final[Mapping[str, _Kind]] = {
     "pause": _Kind("Pause", "pause", "p"),
     "resume": _Kind("Resume", "play", "u"),
-    "terminate": _Kind(
-        "Terminate",
-        "stop",
-        "t",
-        "Terminate {id}?",
-        "It ends where it stands and cannot go on. It can be restarted from the top or from a step.",
-        "Reason (kept with the instance)",
-        "Run its rollback handlers first",
-        danger=True,
-    ),
-    "restart": _Kind(
-        "Restart",
-        "retry",
-        "r",
-        "Restart {id} from the top?",
-        "All its results, its history and its events are wiped; the params stay.",
-    ),
-    "delete": _Kind(
-        "Delete",
-        "trash",
-        "",
-        "Delete {id}?",
-        "The instance and everything stored of it are gone for good. Its id can be used again.",
-        danger=True,
-    ),
+    "terminate": _Kind("Terminate", "stop", "t", danger=True),
+    "restart": _Kind("Restart", "retry", "r"),
+    "delete": _Kind("Delete", "trash", danger=True),
 }
 
 
@@ -77,7 +48,7 @@ def buttons(
     urls = Urls()
     made = []
     for command, kind in _KINDS.items():
-        reason = allowed.get(command)
+        asked = question(command, instance_id)
         made.append(
             Button(
                 command=command,
@@ -85,11 +56,8 @@ def buttons(
                 icon=kind.icon,
                 url=urls.act(workflow, instance_id, command),
                 hot=kind.hot,
-                reason=reason,
-                ask=kind.ask.format(id=instance_id),
-                ask_text=kind.text,
-                ask_input=kind.field,
-                ask_check=kind.check if has_rollback else "",
+                reason=allowed.get(command),
+                question=asked if asked is None or has_rollback else replace(asked, check=""),
                 danger=kind.danger,
             )
         )

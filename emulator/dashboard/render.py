@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
 from emulator.dashboard import text
+from emulator.dashboard.questions import restart_question
 from emulator.dashboard.urls import Urls
 
 
@@ -28,6 +29,7 @@ def environment() -> Environment:
         auto_reload=False,
     )
     env.globals["urls"] = Urls()
+    env.globals["restart_question"] = restart_question
     for name in ("duration", "ago", "until", "exact", "iso", "clock_time", "size", "plural", "cut", "cut_middle"):
         env.filters[name] = getattr(text, name)
     env.filters["seen"] = text.visible

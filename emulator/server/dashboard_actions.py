@@ -17,16 +17,18 @@ from bindings.values import Encoded
 from emulator.clock import SystemClock
 from emulator.dashboard.advice import ReplayView
 from emulator.dashboard.errors import frame_at
+from emulator.dashboard.questions import Question, question, restart_question
 from emulator.dashboard.text import duration, plural
 from emulator.dashboard.urls import Urls
 from emulator.engine.binding import Binding
 from emulator.engine.carrying import Carried
+from emulator.engine.lifecycle import Command, allowed
 from emulator.engine.outcomes import Termination
 from emulator.server import moves
 from emulator.server.dashboard_answers import HEADERS, NotFound, page, wants_json
 from emulator.server.dashboard_reads import Found, Reads
 from emulator.server.pauses import done_within
-from emulator.storage.records import Trigger, WorkflowRow
+from emulator.storage.records import StepRow, Trigger, WorkflowRow
 
 Form = Mapping[str, str]
 Done = tuple[str, str | None]
@@ -34,6 +36,15 @@ Done = tuple[str, str | None]
 
 class Refused(Exception):
     """The text is shown beside the button."""
+
+
+class Unsure(Exception):
+    """Something would be lost, and nobody was asked: a page without scripts sends what it is told to."""
+
+    def __init__(self, question: Question, found: Found) -> None:
+        super().__init__(question.title)
+        self.question = question
+        self.found = found
 
 
 def value_of(text: str, what: str) -> Encoded:
@@ -69,6 +80,8 @@ class Actions:
             form = {name: value for name, value in given.items() if isinstance(value, str)}
             try:
                 said, target = await handler(request, form)
+            except Unsure as asked:
+                return await run_in_threadpool(self._asked, request, form, asked)
             except (EngineError, Refused) as error:
                 return await self._refusal(request, str(error), 409)
             except NotFound as error:
@@ -90,11 +103,25 @@ class Actions:
         back = request.headers.get("referer", Urls.base)
         return page(request, "refused.html", frame, {"text": text, "back": back}, status)
 
+    def _asked(self, request: Request, form: Form, asked: Unsure) -> Response:
+        workflow, row = asked.found.workflow.name, asked.found.row
+        view = {"question": asked.question, "form": form, "back": Urls().instance(workflow, row.id)}
+        title = asked.question.title
+        return page(request, "confirm.html", self._reads.frame(request, title, selected=workflow), view)
+
     def _binding(self, name: str) -> Binding:
         return self._engine.workflow(name, Trigger.API)
 
     async def _found(self, request: Request) -> Found:
         return await run_in_threadpool(self._reads.found, request)
+
+    def _ask(self, command: str, found: Found, form: Form) -> None:
+        """Raises `Unsure` where something would be lost; not for what is refused anyway."""
+        if command not in set(Command) or allowed(found.row.status)[Command(command)] is not None:
+            return
+        asked, step = question(command, found.row.id), self._step(found, form)
+        if asked is not None:
+            raise Unsure(restart_question(found.row.id, step.public_name) if step is not None else asked, found)
 
     # -- one instance
     async def command(self, request: Request, form: Form) -> Done:
@@ -103,6 +130,8 @@ class Actions:
         if command not in _COMMANDS:
             raise NotFound(f'There is no action "{command}".')
         found = await self._found(request)
+        if not _scripted(request) and not form.get("sure"):
+            await run_in_threadpool(self._ask, command, found, form)
         if command == "restart":
             await run_in_threadpool(self.before_restart, request, found)
         return await _COMMANDS[command](self, found, form)
@@ -124,12 +153,21 @@ class Actions:
         return f"{found.row.id} is {'terminated' if done else 'terminated when its rollbacks are done'}", None
 
     async def _restart(self, found: Found, form: Form) -> Done:
-        origin = None
-        if form.get("name"):
-            origin = {"name": form["name"], "count": int(form.get("count", "1")), "type": form.get("type", "do")}
+        step = await run_in_threadpool(self._step, found, form)
+        origin = None if step is None else {"name": step.name, "count": step.count, "type": step.kind}
         await self._thread.call(self._engine.commands.restart, found.row.key, origin)
-        where = f" from {origin['name']}" if origin else ""
+        where = f" from {step.public_name}" if step is not None else ""
         return f"{found.row.id} starts again{where}", Urls().instance(found.workflow.name, found.row.id)
+
+    def _step(self, found: Found, form: Form) -> StepRow | None:
+        """The one to restart from; None for the top."""
+        number = form.get("from", "")
+        if not number:
+            return None
+        row = self._reads.reader.step(found.row.key, int(number)) if number.isdecimal() else None
+        if row is None:
+            raise NotFound(f"{found.row.id} has no step number {number} (any more).")
+        return row
 
     async def _delete(self, found: Found, _: Form) -> Done:
         await self._thread.call(self._engine.commands.delete, found.row.key)

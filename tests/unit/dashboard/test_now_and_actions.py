@@ -147,7 +147,7 @@ def test_l16_every_status_has_a_sentence_and_the_engines_buttons(instance: MakeI
 def test_what_cannot_be_undone_asks_by_name() -> None:
     made = buttons("orders", "one", {}, has_rollback=True)
 
-    asking = {button.command: button.ask for button in made if button.ask}
+    asking = {button.command: button.question.title for button in made if button.question is not None}
     assert asking == {
         "terminate": "Terminate one?",
         "restart": "Restart one from the top?",
