@@ -26,6 +26,9 @@ from emulator.storage.records import (
 FORMAT: Final = "stepwell-run"
 VERSION: Final = 1
 
+#: What comes of a file that somebody has changed: nothing in it needs to be what it was saved as.
+WRONG: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
 T = TypeVar("T")
 
 
@@ -67,7 +70,7 @@ def load(text: str | bytes) -> SavedRun:
     """Raises `NotARun` for anything that `save` has not written."""
     try:
         data = json.loads(text)
-    except (ValueError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise NotARun(f"This is no JSON file: {error}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise NotARun('This is no saved run. Save one with "Save this run" on the page of an instance.')
@@ -87,8 +90,8 @@ def load(text: str | bytes) -> SavedRun:
             saved_at=int(data["saved_at"]),
             passes=tuple(_read(PassRow, one, cause=PassCause) for one in data.get("passes", ())),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise NotARun(f"Something in the saved run is missing or wrong: {error}") from None
+    except WRONG as error:
+        raise NotARun(f"Something in the saved run is missing or wrong: {error!r}") from None
 
 
 def _read(record: type[T], data: dict[str, Any], **kinds: Any) -> T:

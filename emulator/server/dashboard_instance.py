@@ -30,6 +30,7 @@ from emulator.server.dashboard_answers import HEADERS, NotFound, download, page,
 from emulator.server.dashboard_graph import run_graph
 from emulator.server.dashboard_reads import Found, Reads
 from emulator.server.dashboard_steps import Asked, shown_steps
+from emulator.server.whole_numbers import whole_number
 from emulator.storage.records import (
     InstanceRow,
     InstanceValues,
@@ -81,7 +82,7 @@ class InstancePages:
     def inputs(self, request: Request, found: Found) -> InstanceInputs:
         reader, row, query = self._reads.reader, found.row, request.query_params
         tab = query.get("tab", "steps")
-        unfold, selected = _number(query.get("steps_from")), _number(query.get("step"))
+        unfold, selected = whole_number(query.get("steps_from")), whole_number(query.get("step"))
         find = query.get("find", "").strip() if tab == "steps" else ""
         real_time = RealTime(self._reads.parts.engine.clock_moves.all, self._reads.skew_ms())
         show_real = query.get("time") == "real"
@@ -156,7 +157,7 @@ class InstancePages:
         time = "real" if given.show_real else None
         try:
             start, end = scale.time(float(low)), scale.time(float(high))
-        except ValueError:
+        except (ValueError, OverflowError):
             start, end = scale.start, scale.end
         urls = Urls()
         zoom = {"time": time, "from": start, "to": max(end, start + 1)}
@@ -280,13 +281,13 @@ class InstancePages:
         text: str | None = None
         if which in ("params", "output"):
             text = getattr(reader.values(row.key) or _NO_VALUES, which)
-        elif kind == "step" and number.isdigit():
-            step = reader.step(row.key, int(number))
+        elif kind == "step" and (seq := whole_number(number)) is not None:
+            step = reader.step(row.key, seq)
             if step is not None and step.stream is not None:
                 return self._stream(row.key, step.seq)
             text = step.output if step is not None else None
-        elif kind == "event" and number.isdigit():
-            text = next((one.payload for one in reader.events(row.key) if one.key == int(number)), None)
+        elif kind == "event" and (event := whole_number(number)) is not None:
+            text = next((one.payload for one in reader.events(row.key) if one.key == event), None)
         if text is None:
             raise NotFound(f'There is no stored value "{which}" (it may be sensitive, or not there yet).')
         return text
@@ -303,10 +304,6 @@ def _not_steps(tab: str) -> str | None:
     return None if tab == "steps" else tab
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdigit() and len(text) < 16 else None
-
-
 def _window(start: str | None, end: str | None) -> tuple[int, int] | None:
-    low, high = _number(start), _number(end)
+    low, high = whole_number(start), whole_number(end)
     return (low, high) if low is not None and high is not None and low < high else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from emulator.dashboard.listing import build_list
 from emulator.dashboard.query import WORDS
@@ -65,4 +65,4 @@ class Pages:
             target = urls.instance(names.get(one.workflow, "?"), one.id)
         else:
             target = urls.home(q=text)
-        return Response(status_code=303, headers={**HEADERS, "Location": target})
+        return RedirectResponse(target, 303, HEADERS)

@@ -21,6 +21,7 @@ from emulator.server.dashboard_answers import NotFound
 from emulator.server.dashboard_sources import Sources
 from emulator.server.live import LiveEvents
 from emulator.server.parts import ServerParts
+from emulator.server.whole_numbers import whole_number
 from emulator.storage.records import InstanceRow, PageFilter, Status, WorkflowRow
 from emulator.storage.view_records import Cursor, ListPage, Order
 
@@ -198,7 +199,7 @@ class Reads:
     def _shown_already(self, request: Request, keys: set[int]) -> list[InstanceRow]:
         """Rows that a live page holds beside those of its address."""
         parts = request.query_params.get("shown", "").split(".")[: 2 * PER_PAGE]
-        wanted = [int(part) for part in parts if part.isdigit() and int(part) not in keys]
+        wanted = [key for part in parts if (key := whole_number(part)) is not None and key not in keys]
         return [row for key in wanted if (row := self.reader.instance(key)) is not None]
 
     def count(self, wanted: PageFilter, counts: Counts) -> int:
@@ -222,5 +223,6 @@ def _page(request: Request, now: int) -> ListPage:
 
 
 def _cursor(text: str | None) -> Cursor | None:
-    value, dot, key = (text or "").partition(".")
-    return Cursor(int(value), int(key)) if dot and value.isdigit() and key.isdigit() else None
+    value, _, key = (text or "").partition(".")
+    place = whole_number(value), whole_number(key)
+    return Cursor(place[0], place[1]) if place[0] is not None and place[1] is not None else None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from emulator.dashboard.columns import chosen_columns, columns_query
@@ -26,6 +26,7 @@ from emulator.server.dashboard_static import static
 from emulator.server.dashboard_workflows import WorkflowPages
 from emulator.server.live import LiveEvents
 from emulator.server.parts import ServerParts
+from emulator.server.whole_numbers import whole_number
 
 Handler = Callable[[Request], Response]
 AsyncHandler = Callable[[Request], Awaitable[Response]]
@@ -126,7 +127,7 @@ class _Stream:
         """Server-sent events: of one instance (`watch` is its key) or of everything."""
         watch = request.query_params.get("watch", "")
         resumed = request.headers.get("last-event-id") or request.query_params.get("from")
-        events = self._live.stream(int(watch) if watch.isdigit() else None, resumed)
+        events = self._live.stream(whole_number(watch), resumed)
         return StreamingResponse(events, headers=HEADERS, media_type="text/event-stream")
 
 
@@ -151,8 +152,15 @@ async def set_columns(request: Request) -> Response:
 
 def _back(form: FormData, without: str = "") -> Response:
     """To the page that the form was on, less what the form has decided; never anywhere else."""
-    back = urlsplit(str(form.get("back", BASE)))
+    back = _split(str(form.get("back", BASE)))
     kept = [(name, value) for name, value in parse_qsl(back.query, keep_blank_values=True) if name != without]
     there = back._replace(scheme="", netloc="", query=urlencode(kept)).geturl()
     target = there if back.path.startswith(BASE) else BASE
-    return Response(status_code=303, headers={**HEADERS, "Location": target})
+    return RedirectResponse(target, 303, HEADERS)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit(BASE)

@@ -17,12 +17,13 @@ from emulator.dashboard.diff import DiffView, Run, compare
 from emulator.dashboard.instance import InstanceInputs, build_instance
 from emulator.dashboard.markdown import diff_markdown, error_markdown, instance_markdown, step_markdown
 from emulator.dashboard.pytest_text import as_pytest
-from emulator.dashboard.saved import NotARun, SavedRun, load, save
+from emulator.dashboard.saved import WRONG, NotARun, SavedRun, load, save
 from emulator.dashboard.urls import Urls
 from emulator.engine.history import public_event
 from emulator.server.dashboard_answers import NotFound, as_json, download, page, plain, wants_json
 from emulator.server.dashboard_instance import InstancePages
 from emulator.server.dashboard_reads import Found, Reads
+from emulator.server.whole_numbers import whole_number
 from emulator.storage.records import InstanceValues, PageFilter
 from emulator.storage.view_records import ListPage
 
@@ -89,7 +90,7 @@ class RunPages:
     def step_markdown(self, request: Request) -> Response:
         found, number = self._reads.found(request), request.path_params["seq"]
         given = self._instances.inputs(request, found)
-        seq = int(number) if number.isdigit() and len(number) < 9 else 0
+        seq = whole_number(number) or 0
         panel = self._instances.panel(given, seq)
         row = self._reads.reader.step(found.row.key, seq)
         if panel is None or row is None:
@@ -156,24 +157,29 @@ class RunPages:
     def _opened(self, request: Request, text: str | bytes) -> Response:
         frame = self._reads.frame(request, "A saved run", section="open")
         try:
-            run = load(text)
+            return page(request, "instance.html", frame, build_instance(_inputs(load(text))))
         except NotARun as error:
-            return page(request, "open.html", frame, {"problem": str(error)}, 400)
-        given = InstanceInputs(
-            workflow=run.workflow,
-            row=run.row,
-            values=run.values,
-            steps=run.steps,
-            output_sizes={step.seq: len(step.output) for step in run.steps if step.output is not None},
-            history=run.history,
-            now=run.saved_at,
-            allowed={},
-            events=run.events,
-            logs=run.logs,
-            passes=run.passes,
-            read_only=True,
-        )
-        return page(request, "instance.html", frame, build_instance(given))
+            problem = str(error)
+        except WRONG as error:
+            problem = f"Something in the saved run is missing or wrong: {error!r}"
+        return page(request, "open.html", frame, {"problem": problem}, 400)
+
+
+def _inputs(run: SavedRun) -> InstanceInputs:
+    return InstanceInputs(
+        workflow=run.workflow,
+        row=run.row,
+        values=run.values,
+        steps=run.steps,
+        output_sizes={step.seq: len(step.output) for step in run.steps if step.output is not None},
+        history=run.history,
+        now=run.saved_at,
+        allowed={},
+        events=run.events,
+        logs=run.logs,
+        passes=run.passes,
+        read_only=True,
+    )
 
 
 def _plain(value: object) -> object:

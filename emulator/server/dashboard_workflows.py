@@ -26,6 +26,7 @@ from emulator.engine.definitions import WorkflowState
 from emulator.limits import TABLE
 from emulator.server.dashboard_answers import page
 from emulator.server.dashboard_reads import Reads
+from emulator.server.whole_numbers import whole_number
 from emulator.storage.records import InstanceRow, PageFilter, WorkflowRow
 from emulator.storage.view_records import ListPage
 
@@ -112,8 +113,8 @@ class WorkflowPages:
         )
 
     def _carry(self, request: Request, source: InstanceRow) -> CarryView | None:
-        asked = request.query_params.get("carry", "")
-        chosen = int(asked) if asked.isdigit() and len(asked) < 9 else None
+        asked = request.query_params.get("carry")
+        chosen = whole_number(asked)
         first = max(1, min(source.step_count, chosen or source.step_count) - _STEPS_OFFERED + 1)
         steps = self._reads.reader.step_window(source.key, first, 2 * _STEPS_OFFERED)
         if chosen is not None:

@@ -24,6 +24,7 @@ from emulator.server.steps_view import (
     success_of,
     termination,
 )
+from emulator.server.whole_numbers import whole_number
 from emulator.storage.records import (
     HistoryRow,
     InstanceRow,
@@ -107,9 +108,8 @@ def step_output(
 
 def _find(reader: StoreReader, key: int, public_name: str, kind: StepKind) -> StepRow | None:
     name, _, count = public_name.rpartition("-")
-    if not (count.isascii() and count.isdecimal() and len(count) < 10):
-        return None
-    seq = reader.find_step(key, kind, name, int(count))
+    number = whole_number(count)
+    seq = reader.find_step(key, kind, name, number) if number is not None else None
     return None if seq is None else reader.step(key, seq)
 
 

@@ -18,6 +18,7 @@ from typing import Final
 from emulator.server.blocking import LoopWatch
 from emulator.server.parts import ServerParts
 from emulator.server.pauses import pause, set_within
+from emulator.server.whole_numbers import whole_number
 
 #: Changes are joined for this long; a page is redrawn no more often.
 JOINED_S: Final = 0.1
@@ -102,7 +103,8 @@ class LiveEvents:
     def _place(self, resumed: str | None) -> int:
         """The revision behind a resume point; -1 for one of another process."""
         epoch, _, number = (resumed or "").partition("-")
-        return int(number) if epoch == self._epoch and number.isdigit() else -1
+        place = whole_number(number) if epoch == self._epoch else None
+        return -1 if place is None else place
 
     async def stream(self, key: int | None, resumed: str | None) -> AsyncIterator[bytes]:
         """Events for one page: of one instance, or of all when `key` is None; until the emulator stops."""

@@ -30,10 +30,6 @@ from emulator.storage.store import Store
 
 _log = logging.getLogger("stepwell.server")
 
-#: Times need a date, of which 9999 is the last year: some of them are left for sleeps that begin then.
-_END_OF_TIME = 221_845_392_000_000
-_LAST_DAY = iso(_END_OF_TIME)[:10]
-
 
 # -- the clock
 async def get_clock(call: Call) -> Response:
@@ -54,12 +50,8 @@ def _advance_ms(body: dict[str, Any], now: int) -> int:
     ms = body.get("advance_ms")
     if isinstance(ms, bool) or not isinstance(ms, int) or ms < 0:
         raise ApiError("body", f'"advance_ms" is {ms!r}; expected whole ms of 0 or more, or {{"next": true}}.')
-    if now + ms > _END_OF_TIME:
-        raise ApiError(
-            "body",
-            f"The clock is at {iso(now)} and can be moved to {_LAST_DAY} at most, which is less than {ms} ms away: "
-            "dates end with the year 9999.",
-        )
+    if problem := moves.too_far(now, ms):
+        raise ApiError("body", problem)
     return ms
 
 
@@ -132,9 +124,9 @@ def _plain(value: object) -> object:
 def scheduled_endpoint(parts: ServerParts) -> Any:
     async def scheduled(request: Request) -> Response:
         """Runs the Worker's `scheduled` handler, as `wrangler dev` does for this path."""
-        query = request.query_params
+        query, time = request.query_params, WholeNumber(0, moves.END_OF_TIME)
         try:
-            at = WholeNumber(0, _END_OF_TIME).read(query["time"]) if query.get("time") else parts.engine.clock.now()
+            at = time.read(query["time"]) if query.get("time") else parts.engine.clock.now()
         except BadValue as reason:
             return PlainTextResponse(f"time: {reason}", 400)
         outcome = await _run_scheduled(parts, query.get("cron", ""), at)

@@ -5,13 +5,28 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from bindings.durations import describe_ms
+from bindings.times import iso
 from emulator.clock import SystemClock
 from emulator.engine.engine import Engine
 from emulator.local_time import moment
 
 _log = logging.getLogger("stepwell.server")
+
+#: Times need a date, of which 9999 is the last year: some of them are left for sleeps that begin then.
+END_OF_TIME: Final = 221_845_392_000_000
+
+
+def too_far(now: int, ms: int) -> str:
+    """Why the clock cannot be moved by so many ms; empty where it can."""
+    if now + ms <= END_OF_TIME:
+        return ""
+    return (
+        f"The clock is at {iso(now)} and can be moved to {iso(END_OF_TIME)[:10]} at most, which is less than "
+        f"{ms} ms away: dates end with the year 9999."
+    )
 
 
 async def advance(engine: Engine, ms: int) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from emulator.server.kinds import BadValue
+from emulator.server.whole_numbers import whole_number
 from emulator.storage.records import InstanceRow, Page
 
 PER_PAGE: Final = 25
@@ -56,8 +57,9 @@ def read_cursor(text: str) -> tuple[int, bool]:
     try:
         plain = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode()
         direction, _, key = plain.partition(":")
-        if direction in ("asc", "desc") and key.isascii() and key.isdecimal() and len(key) < 19:
-            return int(key), direction == "asc"
+        last = whole_number(key)
+        if direction in ("asc", "desc") and last is not None:
+            return last, direction == "asc"
     except (binascii.Error, ValueError):
         pass
     raise BadValue("cursor: expected the cursor of an earlier answer")
