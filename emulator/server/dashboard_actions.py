@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from bindings import values
 from bindings.durations import InvalidDuration, duration_ms
-from bindings.errors import EngineError
+from bindings.errors import EngineError, NotSerialisable
 from bindings.values import Encoded
 from emulator.clock import SystemClock
 from emulator.dashboard.advice import ReplayView
@@ -28,7 +28,8 @@ from emulator.server import moves
 from emulator.server.dashboard_answers import HEADERS, NotFound, page, wants_json
 from emulator.server.dashboard_reads import Found, Reads
 from emulator.server.pauses import done_within
-from emulator.storage.records import StepRow, Trigger, WorkflowRow
+from emulator.server.whole_numbers import whole_number
+from emulator.storage.records import InstanceRow, StepRow, Trigger, WorkflowRow
 
 Form = Mapping[str, str]
 Done = tuple[str, str | None]
@@ -51,16 +52,29 @@ def value_of(text: str, what: str) -> Encoded:
     """The value of what was typed: JSON, in which {"$": "date", ...} and the like are what the codec says."""
     try:
         tree = json.loads(text) if text.strip() else {}
+        plain = values.encode(tree)
+    except RecursionError:
+        raise Refused(f"The {what} are nested too deeply.") from None
+    except NotSerialisable as error:
+        raise Refused(f"The {what} cannot be stored because of {error.what}.") from None
     except ValueError as error:
         raise Refused(f"The {what} are no JSON: {error}") from None
     if '"$"' not in text:
-        return values.encode(tree)
+        return plain
     written = json.dumps(tree, separators=(",", ":"), ensure_ascii=False)
     try:
         values.decode(written)
     except ValueError as error:
         raise Refused(f'The {what} hold a "$" that is no value: {error}') from None
     return Encoded(written)
+
+
+def number_of(text: str, what: str) -> int:
+    """The number of 1 or more that was typed."""
+    number = whole_number(text)
+    if not number:
+        raise Refused(f'The {what} is "{text}"; expected 1 or more.')
+    return number
 
 
 class Actions:
@@ -92,7 +106,7 @@ class Actions:
                 return JSONResponse({"message": said, "go": target}, headers=HEADERS)
             back = form.get("back", "")
             where = target or (back if back.startswith(Urls.base) else Urls.base)
-            return Response(status_code=303, headers={**HEADERS, "Location": where})
+            return RedirectResponse(where, 303, HEADERS)
 
         return answer
 
@@ -164,7 +178,8 @@ class Actions:
         number = form.get("from", "")
         if not number:
             return None
-        row = self._reads.reader.step(found.row.key, int(number)) if number.isdecimal() else None
+        seq = whole_number(number)
+        row = self._reads.reader.step(found.row.key, seq) if seq is not None else None
         if row is None:
             raise NotFound(f"{found.row.id} has no step number {number} (any more).")
         return row
@@ -204,30 +219,31 @@ class Actions:
         workflow = await run_in_threadpool(self._reads.workflow, request)
         binding = self._binding(workflow.name)
         params = value_of(form.get("params", ""), "params")
-        count = form.get("count", "1").strip() or "1"
-        if not count.isdigit():
-            raise Refused(f'The number of instances is "{count}"; expected 1 or more.')
-        if int(count) != 1 and form.get("carry"):
-            raise Refused("Results are carried over to one instance at a time.")
-        if int(count) != 1:
-            return await self._create_batch(binding, workflow.name, params, int(count))
+        count = number_of(form.get("count", "").strip() or "1", "number of instances")
+        instance_id, carry = form.get("id", "").strip(), form.get("carry", "")
+        if count > 1:
+            _refuse_for_several(count, instance_id, carry)
+            return await self._create_batch(binding, workflow.name, params, count)
+        if form.get("result", "").strip() and not carry:
+            raise Refused("There is another result, but no step that it is for: choose one, or empty the result.")
         options: dict[str, object] = {"params": params}
-        if form.get("id", "").strip():
-            options["id"] = form["id"].strip()
-        like = form.get("like")
-        if like and form.get("carry"):
-            carried = await run_in_threadpool(self._carried, workflow, like, form)
-            made = await self._thread.call(binding.create_carrying, options, carried)
+        if instance_id:
+            options["id"] = instance_id
+        like = await run_in_threadpool(self._like, workflow, form)
+        if like is not None and carry:
+            made = await self._thread.call(binding.create_carrying, options, _carried(like, form))
         else:
             made = await self._thread.call(binding.create, options)
-        return f"Created {made}", Urls().instance(workflow.name, made, like=like or None)
+        return f"Created {made}", Urls().instance(workflow.name, made, like=like and like.id)
 
-    def _carried(self, workflow: WorkflowRow, like: str, form: Form) -> Carried:
-        if not form["carry"].isdigit():
-            raise Refused(f'The step to carry results up to is "{form["carry"]}"; expected its number.')
-        result = form.get("result", "").strip()
-        source = self._reads.found_named(workflow, like).row.key
-        return Carried(source, int(form["carry"]), value_of(result, "contents of the result") if result else None)
+    def _like(self, workflow: WorkflowRow, form: Form) -> InstanceRow | None:
+        """The instance that is duplicated. It may be gone by now, unless something of it is wanted."""
+        try:
+            return self._reads.found_named(workflow, form["like"]).row if form.get("like") else None
+        except NotFound:
+            if form.get("carry"):
+                raise
+            return None
 
     async def _create_batch(self, binding: Binding, name: str, params: Encoded, count: int) -> Done:
         answer: Any = await self._thread.call(binding.create_batch, {"count": count, "params": params})
@@ -239,23 +255,38 @@ class Actions:
         if not isinstance(self._engine.clock, SystemClock):
             raise Refused("This clock cannot be moved from here.")
         if form.get("to") == "next":
-            at = await self._thread.call(moves.advance_to_next, self._engine)
-            return ("Nothing is due" if at is None else "The clock stands at the next wake"), None
-        if form.get("at", "").isdigit():
-            ms = max(0, int(form["at"]) - self._reads.now())
-        else:
-            ms = self._duration(form.get("by", ""))
+            moved_to = await self._thread.call(moves.advance_to_next, self._engine)
+            return ("Nothing is due" if moved_to is None else "The clock stands at the next wake"), None
+        now, at = self._reads.now(), form.get("at", "")
+        ms = max(0, number_of(at, "time") - now) if at else _duration(form.get("by", ""))
+        if problem := moves.too_far(now, ms):
+            raise Refused(problem)
         await self._thread.call(moves.advance, self._engine, ms)
         return f"The clock was moved by {duration(ms)}", None
 
-    def _duration(self, text: str) -> int:
-        try:
-            ms = duration_ms(int(text) if text.isdigit() else text)
-        except InvalidDuration as error:
-            raise Refused(f'{error}. Write it like "10 minutes" or "1 day".') from None
-        if ms < 0:
-            raise Refused("The clock cannot go back.")
-        return ms
+
+def _carried(like: InstanceRow, form: Form) -> Carried:
+    until = number_of(form["carry"], "number of the step to carry results up to")
+    result = form.get("result", "").strip()
+    return Carried(like.key, until, value_of(result, "contents of the result") if result else None)
+
+
+def _refuse_for_several(count: int, instance_id: str, carry: str) -> None:
+    if instance_id:
+        raise Refused(f"An id is that of one instance: leave it empty to create {count}, or create one.")
+    if carry:
+        raise Refused("Results are carried over to one instance at a time.")
+
+
+def _duration(text: str) -> int:
+    number = whole_number(text)
+    try:
+        ms = duration_ms(text if number is None else number)
+    except InvalidDuration as error:
+        raise Refused(f'{error}. Write it like "10 minutes" or "1 day".') from None
+    if ms < 0:
+        raise Refused("The clock cannot go back.")
+    return ms
 
 
 _COMMANDS: Final[dict[str, Callable[[Actions, Found, Form], Awaitable[Done]]]] = {
