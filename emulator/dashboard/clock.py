@@ -37,6 +37,7 @@ class ClockView:
     skew_ms: int
     can_move: bool
     next_at: int | None
+    is_busy: bool
     waking: tuple[Waking, ...]
     leaps: tuple[Leap, ...]
 
@@ -53,9 +54,12 @@ def clock_view(
     upcoming: Sequence[InstanceBrief],
     names: Mapping[int, str],
     wakes: Mapping[int, int],
+    is_busy: bool = False,
     schedules: Sequence[tuple[str, str, int]] = (),
 ) -> ClockView:
-    """`wakes` says how many instances wake within each of `LEAPS`; `schedules` are (Workflow, cron, next)."""
+    """`wakes` says how many instances wake within each of `LEAPS`; `is_busy`: code runs,
+    whose deadlines lie in memory alone; `schedules` are (Workflow, cron, next).
+    """
     urls = Urls()
     waking = [
         Waking(
@@ -74,6 +78,7 @@ def clock_view(
         skew_ms=skew_ms,
         can_move=can_move,
         next_at=waking[0].wake_at if waking else None,
+        is_busy=is_busy,
         waking=tuple(waking),
         leaps=tuple(Leap(word, word, wakes.get(ms, 0)) for word, ms in LEAPS),
     )

@@ -46,6 +46,7 @@ class Frame:
     """`watch` says which changes concern the page: "list", the key of an instance, or nothing.
 
     `shell` are commands that give what the page shows. `failure` is why the engine has stopped by itself.
+    `bound_for` is where a move of the clock leads to that goes on.
     """
 
     title: str
@@ -53,6 +54,7 @@ class Frame:
     nav: tuple[NavEntry, ...]
     total: int
     skew_ms: int = 0
+    bound_for: int | None = None
     theme: str = "system"
     watch: str = ""
     revision: str = ""

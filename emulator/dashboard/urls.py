@@ -84,6 +84,9 @@ class Urls:
     def act(self, workflow: str, instance_id: str, action: str) -> str:
         return f"{self.instance(workflow, instance_id)}/do/{action}"
 
+    def stop_clock(self) -> str:
+        return f"{BASE}/clock/stop"
+
     def move_clock(self) -> str:
         return f"{BASE}/clock/advance"
 

@@ -236,6 +236,15 @@ class Engine:
         """Moves the clock to what is due next; gives that time, or None when nothing is."""
         return await self._travel.advance_to_next()
 
+    @property
+    def clock_bound_for(self) -> int | None:
+        """Where a move of the clock that goes on leads to; None when none does."""
+        return self._travel.bound_for
+
+    def stop_clock(self) -> None:
+        """Ends a move of the clock that goes on: it stands where it has come to."""
+        self._travel.stop()
+
     def move_clock(self, at: int) -> None:
         """Sets the time and wakes what is due by then; `idle` returns when that has gone on as far as it can."""
         self._travel.move(at)

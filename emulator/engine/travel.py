@@ -48,6 +48,9 @@ class TimeTravel:
         self._outlook = outlook
         #: Attempts that were waited for in vain.
         self._hanging: frozenset[Deadline] = frozenset()
+        #: Where the move that goes on leads to; None between moves.
+        self.bound_for: int | None = None
+        self._stopped = False
 
     @property
     def is_idle(self) -> bool:
@@ -69,13 +72,28 @@ class TimeTravel:
                 await breathe()
 
     async def advance(self, ms: int) -> None:
-        """Moves the clock; what becomes due happens in order, each instance going on until it waits again."""
+        """Moves the clock; what becomes due happens in order, each instance going on until it waits again.
+
+        It comes less far when it is stopped.
+        """
         end = self._core.clock.now() + ms
         _check(end)
-        skew_ms = self._skew_ms() + ms
+        self.bound_for, self._stopped = end, False
+        try:
+            await self._advance(end, self._skew_ms() + ms)
+        finally:
+            self.bound_for = None
+
+    def stop(self) -> None:
+        """Ends a move that goes on: the clock stands where it has come to."""
+        self._stopped = True
+
+    async def _advance(self, end: int, skew_ms: int) -> None:
         await self._gone_on(_MOMENT_NS)
         while self._due_by(end) is not None:
             await self._gone_on(_PATIENCE_NS)
+            if self._stopped:
+                return
             at = self._due_by(end)
             if at is not None:
                 self.move(at)
@@ -92,18 +110,23 @@ class TimeTravel:
         return at if at is not None and at <= end else None
 
     async def advance_to_next(self) -> int | None:
-        """Moves the clock to what is due next; gives that time, or None when nothing is.
+        """Moves the clock to what is due next, unless it is stopped; gives that time, or None when nothing is."""
+        self.bound_for, self._stopped = self._next_at(), False
+        try:
+            await self._gone_on(_PATIENCE_NS)
+            at = self._next_at()
+            if at is not None and not self._stopped:
+                _check(at)
+                self.move(at)
+                await self._gone_on(_MOMENT_NS)
+            return at
+        finally:
+            self.bound_for = None
 
-        The timeout of a step that works is nothing to go to, unless time is injected.
-        """
-        await self._gone_on(_PATIENCE_NS)
+    def _next_at(self) -> int | None:
+        """What `advance_to_next` goes to: no timeout of a step that works, unless time is injected."""
         real = isinstance(self._core.clock, SystemClock) and not self._core.parked
-        at = self._outlook.next_wake() if real else self._outlook.next_at()
-        if at is not None:
-            _check(at)
-            self.move(at)
-            await self._gone_on(_MOMENT_NS)
-        return at
+        return self._outlook.next_wake() if real else self._outlook.next_at()
 
     def move(self, at: int) -> None:
         """Sets the time and wakes what is due by then; `idle` returns when that has gone on as far as it can."""
@@ -134,7 +157,7 @@ class TimeTravel:
     async def _rests_within(self, patience_ns: int) -> bool:
         patience = Slice(patience_ns)
         while not patience.over:
-            if self.is_idle or self._only_hangs():
+            if self._stopped or self.is_idle or self._only_hangs():
                 return True
             await breathe()
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -32,6 +33,9 @@ from emulator.server.whole_numbers import whole_number
 from emulator.storage.records import InstanceRow, StepRow, Trigger, WorkflowRow
 
 Form = Mapping[str, str]
+#: A move of the clock that takes longer than so many seconds is told of.
+_SOON_S: Final = 0.3
+_STOPPED: Final = "The clock was stopped on its way"
 Done = tuple[str, str | None]
 
 
@@ -254,15 +258,32 @@ class Actions:
         """By a duration, to the next wake, or to a time."""
         if not isinstance(self._engine.clock, SystemClock):
             raise Refused("This clock cannot be moved from here.")
-        if form.get("to") == "next":
-            moved_to = await self._thread.call(moves.advance_to_next, self._engine)
-            return ("Nothing is due" if moved_to is None else "The clock stands at the next wake"), None
+        move = asyncio.ensure_future(self._to_next() if form.get("to") == "next" else self._by(form))
+        if not await done_within(asyncio.shield(move), _SOON_S):
+            # Every page tells of a move that takes its time, and has a button that stops it.
+            self._reads.live.news()
+        return await move, None
+
+    async def _to_next(self) -> str:
+        before = moves.skew_of(self._engine)
+        if await self._thread.call(moves.advance_to_next, self._engine) is None:
+            return "Nothing is due"
+        return "The clock stands at the next wake" if moves.skew_of(self._engine) > before else _STOPPED
+
+    async def _by(self, form: Form) -> str:
         now, at = self._reads.now(), form.get("at", "")
         ms = max(0, number_of(at, "time") - now) if at else _duration(form.get("by", ""))
         if problem := moves.too_far(now, ms):
             raise Refused(problem)
+        before = moves.skew_of(self._engine)
         await self._thread.call(moves.advance, self._engine, ms)
-        return f"The clock was moved by {duration(ms)}", None
+        moved_ms = moves.skew_of(self._engine) - before
+        return f"The clock was moved by {duration(ms)}" if moved_ms >= ms else _STOPPED
+
+    async def stop_clock(self, _: Request, __: Form) -> Done:
+        """Ends a move of the clock that goes on."""
+        await self._thread.call(moves.stop, self._engine)
+        return _STOPPED, None
 
 
 def _carried(like: InstanceRow, form: Form) -> Carried:

@@ -105,6 +105,7 @@ class Reads:
             nav=navigation(self.reader.workflows(), counts, selected),
             total=total_of(counts),
             skew_ms=self.skew_ms(),
+            bound_for=self.parts.engine.clock_bound_for,
             theme=theme if theme in THEMES else "system",
             watch=watch,
             revision=self.live.revision,

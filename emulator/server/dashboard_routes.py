@@ -91,6 +91,7 @@ def routes(parts: ServerParts) -> list[Route]:
         Route(f"{BASE}/workflows/{{workflow}}/create.json", shown.get(workflows.create)),
         Route(f"{BASE}/workflows/{{workflow}}/create", actions.answering(actions.create), methods=["POST"]),
         Route(f"{BASE}/clock/advance", actions.answering(actions.advance), methods=["POST"]),
+        Route(f"{BASE}/clock/stop", actions.answering(actions.stop_clock), methods=["POST"]),
         Route(f"{BASE}/{{rest:path}}", shown.get(_nothing)),
     ]
 

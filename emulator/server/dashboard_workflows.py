@@ -27,7 +27,7 @@ from emulator.limits import TABLE
 from emulator.server.dashboard_answers import page
 from emulator.server.dashboard_reads import Reads
 from emulator.server.whole_numbers import whole_number
-from emulator.storage.records import InstanceRow, PageFilter, WorkflowRow
+from emulator.storage.records import InstanceRow, PageFilter, Status, WorkflowRow
 from emulator.storage.view_records import ListPage
 
 _VERSIONS_SHOWN = 12
@@ -151,6 +151,7 @@ class WorkflowPages:
             upcoming=reader.upcoming(20),
             names=names,
             wakes={ms: reader.count_waking(now + ms) for _, ms in LEAPS},
+            is_busy=any(found.get(Status.RUNNING) for found in self._reads.counts().values()),
             schedules=schedules,
         )
         frame = self._reads.frame(request, "Clock", section="clock", watch="list", command="stepwell clock show")

@@ -45,9 +45,9 @@ class LiveEvents:
         self._notices = parts.notices
         self._heartbeat_s = parts.heartbeat_s
         self.watch = LoopWatch(parts.thread, self._wake)
-        self._notices.listen(self._news)
+        self._notices.listen(self.news)
         parts.thread.soon(parts.engine.observe, self.changed)
-        parts.thread.soon(parts.engine.at_failure, self._news)
+        parts.thread.soon(parts.engine.at_failure, self.news)
 
     @property
     def revision(self) -> str:
@@ -68,7 +68,7 @@ class LiveEvents:
         """Has pages that follow everything read once more; called on the server's loop."""
         self._note(_ALL_INSTANCES)
 
-    def _news(self) -> None:
+    def news(self) -> None:
         """Has every page read once more; called on any thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._note, _EVERY_PAGE)

@@ -40,6 +40,11 @@ async def advance_to_next(engine: Engine) -> int | None:
         return await engine.advance_to_next()
 
 
+async def stop(engine: Engine) -> None:
+    """Ends the move that goes on."""
+    engine.stop_clock()
+
+
 def skew_of(engine: Engine) -> int:
     """By how much the clock is ahead of real time."""
     return engine.clock.skew_ms if isinstance(engine.clock, SystemClock) else 0

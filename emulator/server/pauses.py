@@ -21,7 +21,7 @@ async def pause(seconds: float) -> None:
     await set_within(asyncio.Event(), seconds)
 
 
-async def done_within(command: Awaitable[None], seconds: float) -> bool:
+async def done_within(command: Awaitable[object], seconds: float) -> bool:
     """Whether a command of the engine was done within so many seconds; one that was not goes on by itself."""
     try:
         async with asyncio.timeout(seconds):

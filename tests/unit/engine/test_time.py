@@ -200,6 +200,27 @@ async def test_what_is_due_next_on_real_time_is_no_timeout_of_a_step_that_works(
     assert await engine.advance_to_next() is None
 
 
+async def test_a_move_that_waits_for_a_step_tells_where_it_leads_and_can_be_stopped(real) -> None:
+    release = asyncio.Event()
+
+    async def run(event, step):
+        return await step.do("a", {"timeout": "1 hour"}, lambda context: _until(release))
+
+    engine, flow = await real(run)
+    await flow.create({"id": "one"})
+    before = engine.clock.now()
+    move = asyncio.create_task(engine.advance(24 * HOUR))
+    await turns(3)
+
+    assert engine.clock_bound_for is not None
+    assert engine.clock_bound_for >= before + 24 * HOUR
+    engine.stop_clock()
+    await move
+    assert engine.clock_bound_for is None
+    assert engine.clock.now() < before + HOUR
+    release.set()
+
+
 async def _until(event: asyncio.Event) -> str:
     await event.wait()
     return UNDEFINED_TEXT
