@@ -112,7 +112,9 @@ class _Shown:
         return answer
 
     def _missing(self, request: Request, text: str) -> Response:
-        frame = replace(self._reads.frame(request, "Not found"), shell=())
+        # What is named here may come (again): an id that was deleted can be given once more.
+        watch = "list" if "workflow" in request.path_params else ""
+        frame = replace(self._reads.frame(request, "Not found", watch=watch), shell=())
         return page(request, "missing.html", frame, {"text": text}, 404)
 
 

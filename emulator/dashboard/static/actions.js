@@ -1,7 +1,7 @@
 // Forms that do something: sent without leaving the page, asked about first where nothing can be undone.
 import { ask } from "./dialog.js";
 import { refresh } from "./live.js";
-import { toast } from "./toast.js";
+import { sayNext, toast } from "./toast.js";
 
 export function startActions() {
   document.addEventListener("submit", (event) => {
@@ -29,42 +29,55 @@ async function act(form, button) {
 
 async function send(form, button, given) {
   tell(form, "");
-  button?.setAttribute("aria-busy", "true");
-  if (button) button.disabled = true;
+  underWay(button, true);
   try {
     const response = await fetch(form.action, { method: "POST", body: new URLSearchParams(given), headers: { Accept: "application/json" } });
     const said = response.headers.get("content-type")?.includes("json") ? await response.json() : { message: await response.text() };
     if (!response.ok) tell(form, said.message || `The server answered ${response.status}.`);
     else await done(form, said);
   } catch {
-    tell(form, "The server does not answer. Is stepwell dev still running?");
+    tell(form, "The server does not answer. Is stepwell dev still running?", true);
   } finally {
-    button?.removeAttribute("aria-busy");
-    if (button) button.disabled = false;
+    underWay(button, false);
+  }
+}
+
+/** Not by `disabled`, which would take the focus away from the button. */
+function underWay(button, is) {
+  for (const name of ["aria-busy", "aria-disabled"]) {
+    if (is) button?.setAttribute(name, "true");
+    else button?.removeAttribute(name);
   }
 }
 
 async function done(form, said) {
-  if (said.go) { location.href = said.go; return; }
+  if (said.go) {
+    sayNext(said.message);
+    location.href = said.go;
+    return;
+  }
   if (said.message) toast(said.message);
   form.closest("dialog")?.close();
   for (const area of form.querySelectorAll("textarea")) delete area.dataset.touched;
   refresh();
 }
 
-/** Shows why it was refused, beside the button. */
-function tell(form, text) {
-  let place = form.querySelector(".problem");
+/** Shows why it was refused: below the button, below all of a row of buttons. */
+function tell(form, text, unreached = false) {
+  const around = form.closest(".actions, .item-actions, .panel-actions, .leaps") || form;
+  let place = around.querySelector(":scope > .problem");
   if (!place && !text) return;
   if (!place) {
     place = document.createElement("p");
     place.className = "problem";
     place.setAttribute("role", "alert");
     place.setAttribute("data-keep", "");
-    form.append(place);
+    around.append(place);
   }
   place.textContent = text;
   place.hidden = !text;
+  place.toggleAttribute("data-unreached", unreached);
 }
 
+document.addEventListener("reached", () => { for (const place of document.querySelectorAll("[data-unreached]")) place.remove(); });
 document.addEventListener("input", (event) => { if (event.target.tagName === "TEXTAREA") event.target.dataset.touched = "1"; });

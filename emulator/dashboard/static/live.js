@@ -45,14 +45,28 @@ async function draw() {
   setClock(page.documentElement);
   document.title = page.title;
   if (list) refreshList(page);
-  for (const id of ["main", "side", "state"]) {
-    const from = document.getElementById(id);
-    const to = page.getElementById(id);
-    if (from && to) morph(from, to);
-  }
+  keepFocus(() => {
+    for (const id of ["main", "side", "state"]) {
+      const from = document.getElementById(id);
+      const to = page.getElementById(id);
+      if (from && to) morph(from, to);
+    }
+  });
   tick();
   follow(page.documentElement.dataset);
   document.dispatchEvent(new CustomEvent("redrawn"));
+}
+
+/** What had the focus may be gone after a change: then what it was in has it, and the next Tab goes on from there. */
+function keepFocus(change) {
+  const around = [];
+  for (let node = document.activeElement; node && node !== document.body; node = node.parentElement) around.push(node);
+  change();
+  if (document.activeElement !== document.body) return;
+  const left = around.find((node) => node.isConnected);
+  if (!left) return;
+  left.tabIndex = -1;
+  left.focus({ preventScroll: true });
 }
 
 /** Links to the same page with something else chosen (a tab, a step) change it in place. */
@@ -69,7 +83,7 @@ function followInPlace(event) {
   dirty = true;
   redraw().then(() => {
     const again = document.getElementById(focused) || document.querySelector(`#main a[href="${CSS.escape(focused)}"]`);
-    if (document.activeElement === document.body) (again || document.getElementById("main")).focus({ preventScroll: true });
+    if (again && !document.activeElement.matches("a, button, input, select, textarea")) again.focus({ preventScroll: true });
     const moment = target.hash.startsWith("#entry-") ? document.getElementById(target.hash.slice(1)) : null;
     if (moment) moment.scrollIntoView({ block: "center" });
     else document.getElementById("panel")?.scrollIntoView({ block: "nearest" });

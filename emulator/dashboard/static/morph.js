@@ -30,7 +30,8 @@ function attributes(from, to) {
 
 function stays(node, name, kept) {
   if (name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG")) return true;
-  if (name === "aria-busy") return true;
+  if (name === "aria-busy" || name === "aria-disabled") return true;
+  if (name === "tabindex" && node === document.activeElement) return true;
   return kept && (name === "value" || name === "checked");
 }
 

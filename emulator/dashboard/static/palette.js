@@ -27,11 +27,16 @@ export function openPalette(typed = "") {
   input.value = typed;
   dialog.showModal();
   input.focus();
-  const draw = (found = []) => show(list, [...places(input.value), ...found]);
   const search = () => {
-    draw();
+    const text = input.value;
+    show(list, places(text));
     clearTimeout(timer);
-    timer = setTimeout(async () => draw(await instances(input.value)), 120);
+    timer = setTimeout(async () => {
+      const found = await instances(text).catch(() => null);
+      if (text !== input.value) return;
+      show(list, [...places(text), ...(found ?? [])]);
+      if (!list.children.length) list.append(nothing(found ? "Nothing is called so" : "The server does not answer"));
+    }, 120);
   };
   search();
   input.addEventListener("input", search);
@@ -54,6 +59,14 @@ async function instances(text) {
   return found.map((one) => ({ name: one.id, end: `${one.workflow} · ${one.status}`, url: one.url }));
 }
 
+function nothing(text) {
+  const row = document.createElement("li");
+  row.setAttribute("role", "option");
+  row.setAttribute("aria-disabled", "true");
+  row.textContent = text;
+  return row;
+}
+
 function show(list, entries) {
   list.replaceChildren(...entries.map((entry, index) => {
     const row = document.createElement("li");
@@ -74,7 +87,7 @@ function show(list, entries) {
 }
 
 function steer(event, list) {
-  const rows = [...list.children];
+  const rows = [...list.querySelectorAll("li:not([aria-disabled])")];
   const at = rows.findIndex((row) => row.getAttribute("aria-selected") === "true");
   const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (by && rows.length) {
@@ -86,5 +99,9 @@ function steer(event, list) {
   } else if (event.key === "Enter") {
     event.preventDefault();
     rows[at]?.click();
+  } else if (event.key === "Escape") {
+    // By itself the first one would only empty the box.
+    event.preventDefault();
+    document.getElementById("palette").close();
   }
 }

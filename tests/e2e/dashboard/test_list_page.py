@@ -154,6 +154,18 @@ def test_an_instance_is_found_by_id_from_anywhere(shop: Running, open_page: Open
     expect(page.locator("h1")).to_contain_text("quick-033")
 
 
+def test_the_palette_says_that_it_finds_nothing_and_closes_at_one_escape(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}/limits")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("quick-nowhere")
+    expect(page.locator("#palette li")).to_have_text("Nothing is called so")
+    page.keyboard.press("Enter")
+
+    page.keyboard.press("Escape")
+    expect(page.locator("#palette")).not_to_be_visible()
+    expect(page.locator("h1")).to_have_text("Limits in force")
+
+
 def test_the_box_at_the_top_searches_as_one_types_and_lets_the_focus_pass(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}/limits")
     page.locator("#find").focus()
@@ -231,6 +243,26 @@ def test_the_list_is_copied_as_commands(shop: Running, open_page: Open) -> None:
 
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == "stepwell workflows instances list orders --status errored"
+
+
+def test_a_menu_closes_at_escape_at_a_click_elsewhere_and_when_another_opens(
+    shop: Running, open_page: Open
+) -> None:
+    page = open_page(f"{shop.base}?workflow=orders&status=errored")
+    copy, columns = page.locator("details.menu").all()
+    copy.locator("summary").click()
+    columns.locator("summary").click()
+    expect(copy).not_to_have_attribute("open", "")
+    expect(columns).to_have_attribute("open", "")
+
+    page.keyboard.press("Escape")
+    expect(columns).not_to_have_attribute("open", "")
+    assert page.evaluate("document.activeElement.innerText") == "Columns"
+    assert page.url.endswith("status=errored")
+
+    copy.locator("summary").click()
+    page.locator("h1").click()
+    expect(copy).not_to_have_attribute("open", "")
 
 
 def test_a_view_is_saved_and_opened_again(shop: Running, open_page: Open) -> None:

@@ -1,0 +1,24 @@
+// Menus close as menus do: at Escape, at a click elsewhere, when the focus leaves, at a choice, and when another opens.
+
+export function startMenus() {
+  for (const kind of ["click", "focusin"]) {
+    document.addEventListener(kind, (event) => {
+      for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+    });
+  }
+  document.addEventListener("click", (event) => {
+    const choice = event.target.closest?.(".menu-body [data-copy], .menu-body [data-copy-from]");
+    if (choice) close(choice.closest("details"));
+  });
+  document.addEventListener("keydown", (event) => {
+    const menu = document.querySelector("details.menu[open]");
+    if (event.key !== "Escape" || !menu || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    close(menu);
+  });
+}
+
+function close(menu) {
+  menu.open = false;
+  menu.querySelector("summary").focus();
+}
