@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bindings.ports import WorkflowPort
@@ -149,13 +149,21 @@ class Emulator:
     """A running emulator: engine on this loop, server in its thread."""
 
     def __init__(
-        self, settings: Settings, engine: Engine, projects: Sequence[Project], hosts: Hosts, sock: socket.socket
+        self,
+        settings: Settings,
+        engine: Engine,
+        projects: Sequence[Project],
+        hosts: Hosts,
+        sock: socket.socket,
+        held_ms: Callable[[], int] = lambda: 0,
     ) -> None:
+        """`held_ms` says for how long user code has held this loop."""
         self.settings = settings
         self.engine = engine
         self.workers = [Worker(project, host) for project, host in zip(projects, hosts.all, strict=True)]
         self._hosts = hosts
         self._socket = sock
+        self._held_ms = held_ms
         self._listener: Listener | None = None
         self.notices = Notices()
         self.url = url_of(sock)
@@ -191,6 +199,7 @@ class Emulator:
             url=self.url,
             folders={worker.project.config.name: worker.project.folder for worker in self.workers},
             notices=self.notices,
+            held_ms=self._held_ms,
         )
         ready = loop.create_future()
         self._listener = Listener(App(parts), self._socket)

@@ -146,7 +146,7 @@ class _Session:
             emit=UserOutput(self._printer, engine.store, engine.clock.now),
             state=self._folder.path,
         )
-        emulator = Emulator(self._settings, engine, projects, hosts, sock)
+        emulator = Emulator(self._settings, engine, projects, hosts, sock, self._held.held_ms)
         follower = Follower(engine.store.reader(), self._printer, engine.clock.now)
         engine.observe(follower.note)
         engine.at_failure(lambda: follower.end(_stopped(engine.failure)))

@@ -23,6 +23,7 @@ from bindings.context import StepFrame, current_step
 _LOOK_S: Final = 0.5
 _LOOKS: Final = 6
 _OURS: Final = tuple(str(Path(__file__).parents[1] / name) + os.sep for name in ("emulator", "bindings"))
+_LIBRARIES: Final = f"{os.sep}site-packages{os.sep}"
 _DEBUGGERS: Final = frozenset({"bdb", "pdb", "ipdb", "pdbpp", "pydevd", "debugpy"})
 
 
@@ -55,12 +56,18 @@ def standing_of(thread: int) -> Standing:
         for entry in traceback.extract_stack(frame)
         if not entry.filename.startswith((*_OURS, sys.base_prefix, "<"))
     ]
+    # The project's own lines say most; where there are none, those of the libraries that it uses do.
+    entries = [entry for entry in entries if not _is_library(entry.filename)] or entries
     return Standing(
         _step_of(frame),
         tuple(f"{entry.filename}:{entry.lineno} in {entry.name}" for entry in entries[-3:]),
         tuple(dict.fromkeys(entry.filename for entry in entries)),
         any(_module(one).partition(".")[0] in _DEBUGGERS for one in _outwards(frame)),
     )
+
+
+def _is_library(path: str) -> bool:
+    return _LIBRARIES in path or path.startswith(sys.prefix + os.sep)
 
 
 def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
@@ -111,6 +118,10 @@ class HeldLoop:
 
     def stop(self) -> None:
         self._ended.set()
+
+    def held_ms(self) -> int:
+        """For how long the loop has not turned, roughly; for any thread."""
+        return round(self._silent * _LOOK_S * 1000)
 
     def stopping(self) -> None:
         """The loop was asked to end; may be called in a signal's handler."""

@@ -26,10 +26,23 @@ class NavEntry:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """User code that holds the engine's loop; `places` are lines of it, the innermost last."""
+    """User code that holds the engine's loop; `places` are lines of it, the innermost last.
+
+    The instance whose code it is, and the step, are empty where that is not known.
+    """
 
     since_at: int
     places: tuple[str, ...] = ()
+    workflow: str = ""
+    instance_id: str = ""
+    step: str = ""
+
+    @property
+    def url(self) -> str:
+        """Of the page that tells most of it."""
+        return (
+            Urls().instance(self.workflow, self.instance_id) if self.instance_id else Urls().home(status="running")
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from emulator.dashboard.clipboard import Snippet
 from emulator.dashboard.entries import EntryView, EventView, LogView, entry_views, event_views, log_views
 from emulator.dashboard.errors import ErrorView, ReadSource, error_view, no_source
 from emulator.dashboard.excerpt import UNFOLDED
+from emulator.dashboard.frame import Blocked
 from emulator.dashboard.graph import GraphView
 from emulator.dashboard.now import NowView, now_view
 from emulator.dashboard.panel import StepPanel
@@ -78,7 +79,7 @@ class InstanceInputs:
     logs: Sequence[LogRow] = ()
     payloads: Mapping[str, str] = field(default_factory=dict)
     queue_place: int | None = None
-    blocked: tuple[str, ...] | None = None
+    blocked: Blocked | None = None
     folded: Sequence[StepStretch] = ()
     unfold: int | None = None
     find: str = ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from emulator.dashboard.errors import ErrorView, unfolded
+from emulator.dashboard.frame import Blocked
 from emulator.dashboard.now_items import NowItem, Sending, open_item, undoing_items
 from emulator.dashboard.statuses import STATUS_LOOKS, Look
 from emulator.dashboard.steps import StepView
@@ -38,7 +39,7 @@ class NowView:
     failure: Failure | None = None
     reason: str = ""
     queue_place: int | None = None
-    blocked: tuple[str, ...] | None = None
+    blocked: Blocked | None = None
 
     @property
     def is_over(self) -> bool:
@@ -55,7 +56,7 @@ def now_view(
     error: ErrorView | None = None,
     queue_place: int | None = None,
     defined: bool = True,
-    blocked: tuple[str, ...] | None = None,
+    blocked: Blocked | None = None,
 ) -> NowView:
     """`payloads` are the last ones of the awaited types, encoded; `address` is (server URL, Workflow)."""
     items = _items(row, steps, Sending(*address, row.id, payloads))
@@ -69,7 +70,7 @@ def now_view(
         failure=_failure(steps, error) if row.status is Status.ERRORED and error is not None else None,
         reason=reason or "",
         queue_place=queue_place,
-        blocked=blocked if row.status is Status.RUNNING else None,
+        blocked=blocked if row.ended_at is None else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Notices user code that holds the engine's loop, and says where it stands. Works only while somebody looks."""
+"""Notices user code that holds the engine's loop, and says where it stands. Pings only while somebody looks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 
 from emulator.clock import monotonic_ns
 from emulator.engine_thread import EngineThread
+from emulator.held_loop import Standing
 from emulator.server.pauses import pause
 
 #: How often the engine's loop is asked whether it turns.
@@ -17,18 +18,21 @@ PATIENCE_MS: Final = 500
 
 
 class LoopWatch:
-    """Pings the engine's loop as long as pages are open.
+    """Pings the engine's loop as long as pages are open. `held_ms` is what others know who watch it too."""
 
-    `blocked` is None while it answers, else the lines of user code that it stands in.
-    """
-
-    def __init__(self, thread: EngineThread, changed: Callable[[], None]) -> None:
+    def __init__(self, thread: EngineThread, held_ms: Callable[[], int], changed: Callable[[], None]) -> None:
         self._thread = thread
+        self._held_ms = held_ms
         self._changed = changed
         self._watchers = 0
         self._task: asyncio.Task[None] | None = None
         self._answered_ns = monotonic_ns()
-        self.blocked: tuple[str, ...] | None = None
+        self._blocked: Standing | None = None
+
+    @property
+    def blocked(self) -> Standing | None:
+        """Where the loop stands that does not answer; None while it does."""
+        return self._blocked or (self._thread.standing() if self.is_blocked else None)
 
     def join(self) -> None:
         self._watchers += 1
@@ -47,8 +51,13 @@ class LoopWatch:
         self._answered_ns = monotonic_ns()
 
     @property
+    def is_blocked(self) -> bool:
+        return self._blocked is not None or self._held_ms() >= PATIENCE_MS
+
+    @property
     def blocked_ms(self) -> int:
-        return (monotonic_ns() - self._answered_ns) // 1_000_000
+        own_ms = (monotonic_ns() - self._answered_ns) // 1_000_000 if self._blocked is not None else 0
+        return max(own_ms, self._held_ms())
 
     async def _run(self) -> None:
         asked_ns = 0
@@ -61,10 +70,10 @@ class LoopWatch:
             self._judge(silent_ms)
 
     def _judge(self, silent_ms: int) -> None:
-        was = self.blocked
+        was = self._blocked
         if silent_ms < PATIENCE_MS:
-            self.blocked = None
+            self._blocked = None
         elif was is None:
-            self.blocked = self._thread.standing().places
-        if (was is None) != (self.blocked is None):
+            self._blocked = self._thread.standing()
+        if (was is None) != (self._blocked is None):
             self._changed()

@@ -114,7 +114,7 @@ class InstancePages:
             queue_place=reader.queued_before(row.key) if row.status is Status.QUEUED else None,
             payloads=self._payloads(row, shown.steps),
             read=self._reads.sources.of(found.workflow.script_name),
-            blocked=self._reads.live.watch.blocked,
+            blocked=self._reads.blocked(self._reads.now()),
             real_time=real_time,
             show_real=show_real,
             like=query.get("like", ""),

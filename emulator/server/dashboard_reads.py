@@ -109,7 +109,7 @@ class Reads:
             theme=theme if theme in THEMES else "system",
             watch=watch,
             revision=self.live.revision,
-            blocked=self._blocked(now),
+            blocked=self.blocked(now),
             troubles=self._troubles(),
             failure=self._failure(),
             path=path,
@@ -118,9 +118,14 @@ class Reads:
             shell=page_snippets(shell_url, path, command) if request.method == "GET" else (),
         )
 
-    def _blocked(self, now: int) -> Blocked | None:
-        places = self.live.watch.blocked
-        return None if places is None else Blocked(now - self.live.watch.blocked_ms, places)
+    def blocked(self, now: int) -> Blocked | None:
+        standing = self.live.watch.blocked
+        if standing is None:
+            return None
+        since_at, step = now - self.live.watch.blocked_ms, standing.step
+        if step is None:
+            return Blocked(since_at, standing.places)
+        return Blocked(since_at, standing.places, step.workflow_name, step.instance_id, step.step or "")
 
     def _troubles(self) -> tuple[Trouble, ...]:
         notices = self.parts.notices

@@ -44,7 +44,7 @@ class LiveEvents:
         self._streams: set[asyncio.Event] = set()
         self._notices = parts.notices
         self._heartbeat_s = parts.heartbeat_s
-        self.watch = LoopWatch(parts.thread, self._wake)
+        self.watch = LoopWatch(parts.thread, parts.held_ms, self._wake)
         self._notices.listen(self.news)
         parts.thread.soon(parts.engine.observe, self.changed)
         parts.thread.soon(parts.engine.at_failure, self.news)
@@ -112,15 +112,15 @@ class LiveEvents:
         self._streams.add(signal)
         self.watch.join()
         seen = self._place(resumed) if resumed else self._revision
-        blocked = self.watch.blocked
+        blocked = self.watch.is_blocked
         try:
             # Pages are told how soon to expect the next word: one that hears nothing for longer says so.
             beat = f"event: beat\ndata: {round(self._heartbeat_s * 1000)}\n\n".encode()
             yield b"retry: 1000\n" + beat
             while not self._notices.stopping:
                 newest, keys = self.since(seen, key)
-                if keys is None or keys or blocked is not self.watch.blocked:
-                    seen, blocked = newest, self.watch.blocked
+                if keys is None or keys or blocked != self.watch.is_blocked:
+                    seen, blocked = newest, self.watch.is_blocked
                     yield self._event(newest, keys)
                     await pause(JOINED_S)
                 seen = newest
@@ -134,5 +134,5 @@ class LiveEvents:
 
     def _event(self, revision: int, keys: list[int] | None) -> bytes:
         listed = None if keys is None or len(keys) > LISTED else keys
-        data = json.dumps({"keys": listed, "blocked": self.watch.blocked is not None})
+        data = json.dumps({"keys": listed, "blocked": self.watch.is_blocked})
         return f"event: change\nid: {self._epoch}-{revision}\ndata: {data}\n\n".encode()

@@ -136,6 +136,18 @@ def test_code_that_blocks_everything_is_named_and_ended_at_the_first_signal(serv
     assert re.search(r'^The step "block-1" of blocks/one .* to the last', server.output, re.MULTILINE)
 
 
+def test_the_dashboard_says_at_its_first_opening_what_holds_everything(server: DevProcess) -> None:
+    server.create("blocks", "one")
+    server.until_output("has held the event loop")
+
+    page = server.http.get("/__dashboard/workflows/blocks/instances/one").text
+
+    assert "Its own code" in page
+    assert re.findall(r"<li><code>[^<]*entry.py:\d+ in ([^<]+)</code>", page)[-1] == "block"
+    assert "bin/stepwell" not in page
+    assert impatient(server) == 130
+
+
 def test_a_stopped_server_leaves_no_word_of_where_it_answers(server: DevProcess, tmp_path: Path) -> None:
     assert server.url
 

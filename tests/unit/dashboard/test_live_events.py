@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from emulator.engine_thread import EngineThread
+from emulator.server.blocking import LoopWatch
 from emulator.server.live import REMEMBERED, LiveEvents
 from emulator.server.notices import Notices
 
@@ -34,7 +35,7 @@ def notices() -> Notices:
 @pytest.fixture
 async def live(notices: Notices) -> LiveEvents:
     thread = EngineThread(asyncio.get_running_loop())
-    parts = SimpleNamespace(engine=Observed(), thread=thread, notices=notices, heartbeat_s=0.01)
+    parts = SimpleNamespace(engine=Observed(), thread=thread, notices=notices, heartbeat_s=0.01, held_ms=lambda: 0)
     made = LiveEvents(cast(Any, parts))
     await asyncio.sleep(0)
     return made
@@ -119,6 +120,15 @@ async def test_a_loop_that_does_not_answer_is_blocked_until_it_does(live: LiveEv
 
     live.watch._judge(0)
     assert live.watch.blocked is None
+
+
+async def test_a_loop_that_was_held_before_a_page_was_open_is_blocked_since_then() -> None:
+    thread = EngineThread(asyncio.get_running_loop())
+    watch = LoopWatch(thread, lambda: 9_000, lambda: None)
+
+    assert watch.is_blocked
+    assert watch.blocked is not None
+    assert watch.blocked_ms == 9_000
 
 
 async def test_every_stream_ends_when_the_emulator_stops(live: LiveEvents, notices: Notices) -> None:
