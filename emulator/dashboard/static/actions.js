@@ -1,6 +1,7 @@
 // Forms that do something: sent without leaving the page, asked about first where nothing can be undone.
 import { ask } from "./dialog.js";
 import { refresh } from "./live.js";
+import { goBackToList } from "./place.js";
 import { sayNext, toast } from "./toast.js";
 
 export function startActions() {
@@ -53,7 +54,8 @@ function underWay(button, is) {
 async function done(form, said) {
   if (said.go) {
     sayNext(said.message);
-    location.href = said.go;
+    if (form.hasAttribute("data-leaves")) goBackToList(said.go);
+    else location.href = said.go;
     return;
   }
   if (said.message) toast(said.message);

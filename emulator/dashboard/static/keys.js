@@ -1,5 +1,6 @@
 // The keyboard: every key does what a visible link or button does. Nothing is caught while one types.
 import { openPalette } from "./palette.js";
+import { goBackToList, rowLeft } from "./place.js";
 
 const typing = (node) => node.closest?.("input:not([type='checkbox']), textarea, select, [contenteditable]");
 let prefix = "";
@@ -21,6 +22,8 @@ export function startKeys() {
     prefix = prefix === "" && event.key === "g" ? "g" : "";
     if (done) event.preventDefault();
   });
+  const row = rowLeft();
+  if (row) be(row);
 }
 
 const base = () => document.documentElement.dataset.base;
@@ -70,11 +73,15 @@ function move(by, key) {
   if (!all.length || (key.startsWith("Arrow") && !document.querySelector("[data-row].here"))) return false;
   const at = all.findIndex((row) => row.classList.contains("here"));
   const next = all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + by))];
-  current = next.dataset.key;
-  point();
-  (next.querySelector("a") || next).focus({ preventScroll: true });
+  be(next);
   next.scrollIntoView({ block: "nearest" });
   return true;
+}
+
+function be(row) {
+  current = row.dataset.key;
+  point();
+  (row.querySelector("a") || row).focus({ preventScroll: true });
 }
 
 function open() {
@@ -96,6 +103,8 @@ function back() {
   const close = document.querySelector("[data-close]");
   if (close) { close.click(); return true; }
   const up = document.querySelector("[data-up]");
-  if (up) { up.click(); return true; }
-  return false;
+  if (!up) return false;
+  if (new URL(up.href).pathname === base()) goBackToList(up.href);
+  else up.click();
+  return true;
 }

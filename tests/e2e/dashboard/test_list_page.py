@@ -131,6 +131,68 @@ def test_the_keyboard_moves_opens_and_goes_back(shop: Running, open_page: Open) 
     expect(page).to_have_url(re.compile("workflow=quick"))
 
 
+@pytest.mark.parametrize("way", ["Escape", "crumb"])
+def test_the_way_back_leads_to_the_list_as_it_was(shop: Running, open_page: Open, way: str) -> None:
+    page = open_page(f"{shop.base}?status=complete&q=step:fetch")
+    page.get_by_role("link", name="Next").click()
+    page.wait_for_url("**after=**")
+    address = page.url
+    for _ in range(5):
+        page.keyboard.press("j")
+    expect(page.locator("tr.here")).to_have_count(1)
+    row, top = _here(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text(row)
+    expect(page.locator("#live")).to_have_text("Live")
+
+    if way == "Escape":
+        page.keyboard.press("Escape")
+    else:
+        page.locator(".crumbs").get_by_role("link", name="Instances").click()
+    expect(page).to_have_url(address)
+    expect(page.locator("tr.here .id")).to_be_focused()
+    assert _here(page) == (row, top)
+
+
+def _here(page: Page) -> tuple[str, int]:
+    row = page.locator("tr.here")
+    box = row.bounding_box()
+    assert box is not None
+    return row.locator(".id").inner_text(), round(box["y"])
+
+
+def test_the_crumb_of_the_workflow_keeps_the_filters(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?status=complete&q=quick-04")
+    page.locator("#rows .id").first.click()
+    expect(page.locator("#live")).to_have_text("Live")
+    page.locator(".crumbs").get_by_role("link", name="quick").click()
+
+    expect(page).to_have_url(f"{shop.base}?status=complete&q=quick-04&workflow=quick")
+
+
+def test_after_a_delete_one_is_back_at_the_list_as_it_was(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "to-be-deleted", {})
+    shop.idle()
+    page = open_page(f"{shop.base}?status=complete&q=step:fetch")
+    page.locator("#rows .id", has_text="to-be-deleted").click()
+    expect(page.locator("#live")).to_have_text("Live")
+    page.get_by_role("button", name="Delete").click()
+    page.keyboard.press("Enter")
+
+    expect(page).to_have_url(f"{shop.base}?status=complete&q=step:fetch")
+    expect(page.locator("#toasts")).to_have_text("to-be-deleted is deleted")
+
+
+def test_an_instance_that_was_not_opened_from_a_list_leads_back_to_that_of_its_workflow(
+    shop: Running, open_page: Open
+) -> None:
+    page = open_page(shop.instance_url("quick", "quick-001"))
+    expect(page.locator("#live")).to_have_text("Live")
+    page.keyboard.press("Escape")
+
+    expect(page).to_have_url(f"{shop.base}?workflow=quick")
+
+
 def test_the_row_that_the_keys_are_at_stays_so_when_the_list_changes(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?workflow=quick")
     expect(page.locator("#live")).to_contain_text("Live")
