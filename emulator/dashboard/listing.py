@@ -121,6 +121,8 @@ class ListView:
     matching: int
     matching_exact: bool
     newest: bool
+    #: The address of the page as fields of a form.
+    fields: tuple[tuple[str, str], ...]
     first_url: str
     newer_url: str | None
     older_url: str | None
@@ -155,6 +157,7 @@ def build_list(given: ListInputs) -> ListView:
         matching=matching,
         matching_exact=matching < COUNTED or given.matching is None,
         newest=at_start and given.page.order is Order.NEWEST,
+        fields=links.fields(given.page),
         first_url=links.page(),
         newer_url=None if at_start or not shown else links.page(before=cursor_of(shown[0], given.page)),
         older_url=links.page(after=cursor_of(shown[-1], given.page)) if has_older and shown else None,
@@ -282,15 +285,24 @@ class Links:
         self._columns = columns
         self._urls = Urls()
 
-    def _url(self, **changed: str | list[str] | None) -> str:
-        parts: dict[str, str | list[str] | None] = {
+    def _parts(self, **changed: str | list[str] | None) -> dict[str, str | list[str] | None]:
+        return {
             "workflow": self._query.workflow,
             "q": self._query.text,
             "status": [str(status) for status in self._query.tiles],
             "sort": None if self._order is Order.NEWEST else str(self._order),
             "columns": self._columns,
+            **changed,
         }
-        return self._urls.home(**{**parts, **changed})
+
+    def _url(self, **changed: str | list[str] | None) -> str:
+        return self._urls.home(**self._parts(**changed))
+
+    def fields(self, page: ListPage) -> tuple[tuple[str, str], ...]:
+        place = f"{page.after.value}.{page.after.key}" if page.after else None
+        parts = self._parts(**{"before" if page.backward else "after": place})
+        many = [(name, [value] if isinstance(value, str) else value or []) for name, value in parts.items()]
+        return tuple((name, value) for name, values in many for value in values if value)
 
     def toggled(self, status: Status) -> str:
         """With a tile chosen, or not any more; then every status is that of a tile, which can take it away."""

@@ -90,8 +90,12 @@ class Urls:
     def move_clock(self) -> str:
         return f"{BASE}/clock/advance"
 
-    def bulk(self) -> str:
-        return f"{BASE}/bulk"
+    def bulk(self, **query: str | Sequence[str] | None) -> str:
+        """The plan of an action on many; its form is sent to the same address."""
+        return with_query(f"{BASE}/bulk", query)
+
+    def job(self, job: str) -> str:
+        return f"{BASE}/bulk/{_part(job)}"
 
     def find(self) -> str:
         return f"{BASE}/find"

@@ -136,6 +136,11 @@ class Binding:
     async def send_event(self, instance_id: str, event: object) -> None:
         """`event`: {"type", "payload"?}."""
         key = self._key(instance_id)
+        kind, payload = self.event(event)
+        await self._commands.send_event(key, kind, payload)
+
+    def event(self, event: object) -> tuple[str, Encoded]:
+        """Type and payload of what is sent, checked."""
         if event is None:
             raise EngineError("Cannot destructure property 'type' of 'null'.", name="TypeError")
         given: Mapping[str, object] = event if isinstance(event, Mapping) else {}
@@ -143,7 +148,7 @@ class Binding:
         payload = given.get("payload", UNDEFINED_TEXT)
         self._requests.params(payload, "payload of the event is")
         assert isinstance(payload, Encoded)
-        await self._commands.send_event(key, kind, payload)
+        return kind, payload
 
     async def skip_sleep(self, instance_id: str, name: object = None) -> None:
         await self._commands.skip_sleep(self._key(instance_id), name if isinstance(name, str) else None)

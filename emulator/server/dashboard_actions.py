@@ -26,6 +26,7 @@ from emulator.engine.carrying import Carried
 from emulator.engine.lifecycle import Command, allowed
 from emulator.engine.outcomes import Termination
 from emulator.server import moves
+from emulator.server.commands import delete_one
 from emulator.server.dashboard_answers import HEADERS, NotFound, page, wants_json
 from emulator.server.dashboard_reads import Found, Reads
 from emulator.server.pauses import done_within
@@ -106,7 +107,7 @@ class Actions:
                 return await self._refusal(request, str(error), 404)
             except KeyError as error:
                 return await self._refusal(request, f"The Worker has no code for the Workflow {error}.", 409)
-            if _scripted(request):
+            if scripted(request):
                 return JSONResponse({"message": said, "go": target}, headers=HEADERS)
             back = form.get("back", "")
             where = target or (back if back.startswith(Urls.base) else Urls.base)
@@ -115,7 +116,7 @@ class Actions:
         return answer
 
     async def _refusal(self, request: Request, text: str, status: int) -> Response:
-        if _scripted(request):
+        if scripted(request):
             return JSONResponse({"message": text}, status, HEADERS)
         frame = await run_in_threadpool(self._reads.frame, request, "Refused")
         back = request.headers.get("referer", Urls.base)
@@ -148,7 +149,7 @@ class Actions:
         if command not in _COMMANDS:
             raise NotFound(f'There is no action "{command}".')
         found = await self._found(request)
-        if not _scripted(request) and not form.get("sure"):
+        if not scripted(request) and not form.get("sure"):
             await run_in_threadpool(self._ask, command, found, form)
         if command == "restart":
             await run_in_threadpool(self.before_restart, request, found)
@@ -189,7 +190,7 @@ class Actions:
         return row
 
     async def _delete(self, found: Found, _: Form) -> Done:
-        await self._thread.call(self._engine.commands.delete, found.row.key)
+        await self._thread.call(delete_one, self._engine, found.workflow.key, found.row.key)
         return f"{found.row.id} is deleted", Urls().home(workflow=found.workflow.name)
 
     async def _skip_sleep(self, found: Found, form: Form) -> Done:
@@ -323,5 +324,5 @@ _COMMANDS: Final[dict[str, Callable[[Actions, Found, Form], Awaitable[Done]]]] =
 }
 
 
-def _scripted(request: Request) -> bool:
+def scripted(request: Request) -> bool:
     return wants_json(request) or "application/json" in request.headers.get("accept", "")

@@ -3,246 +3,230 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import FormData
+from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from bindings import values
 from bindings.errors import EngineError
+from emulator.dashboard.bulk import WORDS, BulkPlan, Typed, all_that_match, bulk_plan, chosen_ones
 from emulator.dashboard.query import parse_query
-from emulator.dashboard.statuses import STATUS_LOOKS
-from emulator.dashboard.urls import BASE
+from emulator.dashboard.urls import Urls
 from emulator.engine.lifecycle import Command, allowed
 from emulator.engine.outcomes import Termination
-from emulator.server.dashboard_actions import Refused, value_of
+from emulator.server.commands import delete_one
+from emulator.server.dashboard_actions import Refused, scripted, value_of
 from emulator.server.dashboard_answers import HEADERS, NotFound, page
+from emulator.server.dashboard_jobs import Deed, Job, Jobs
 from emulator.server.dashboard_reads import Reads
-from emulator.storage.records import FINITE, PageFilter, Status
+from emulator.server.pauses import done_within
+from emulator.server.whole_numbers import whole_number
+from emulator.storage.records import FINITE, PageFilter, Status, Trigger
+from emulator.storage.view_records import InstanceBrief
 
-_AT_ONCE: Final = 200
-_FAILURES_SHOWN: Final = 200
-_JOBS_KEPT: Final = 20
+Given = ImmutableMultiDict[str, str]
 
-ACTIONS: Final = {
-    "pause": (Command.PAUSE, "Pause"),
-    "resume": (Command.RESUME, "Resume"),
-    "terminate": (Command.TERMINATE, "Terminate"),
-    "restart": (Command.RESTART, "Restart"),
-    "delete": (Command.DELETE, "Delete"),
-    "sendEvent": (Command.SEND_EVENT, "Send an event to"),
-}
-#: One action for a clean slate: what `scope` on the workflows page names.
+#: Actions for a clean slate: what `scope` on the page of a Workflow names.
 SCOPES: Final = {
+    "any": (),
     "finished": tuple(status for status in Status if status in FINITE),
     "unfinished": tuple(status for status in Status if status not in FINITE),
 }
-
-
-@dataclass(slots=True)
-class Job:
-    """A bulk action under way, or done. Lives on the server's loop."""
-
-    id: str
-    word: str
-    total: int
-    done: int = 0
-    skipped: int = 0
-    failures: list[tuple[str, str]] = field(default_factory=list)
-    stopped: bool = False
-    finished: bool = False
-    task: asyncio.Task[None] | None = None
-
-    @property
-    def share(self) -> float:
-        return 100.0 if not self.total else round(100 * (self.done + self.skipped) / self.total, 1)
+#: What the address of a plan has of the list that it was made in.
+_OF_THE_LIST: Final = ("workflow", "q", "status", "sort", "columns", "after", "before")
+_SHOWN: Final = (
+    "id", "title", "what", "state", "total", "done", "left_alone", "failed", "share", "failures", "trouble",
+    "stopped", "finished", "back",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a form names: keys, or everything that a filter matches."""
+    """What an address names: keys, or everything that a filter matches. `what` says it in words."""
 
     action: str
-    keys: tuple[int, ...]
-    wanted: PageFilter | None
-    query: str
-    fields: tuple[tuple[str, str], ...]
+    keys: tuple[int, ...] | None
+    wanted: PageFilter
+    what: str
 
 
 class Bulk:
-    """Handlers of the bulk form: plan, run, look, stop."""
+    """Handlers: plan, run, look, stop."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
-        self._jobs: dict[str, Job] = {}
-        self._numbers = itertools.count(1)
+        self._jobs = Jobs(reads)
 
-    async def post(self, request: Request) -> Response:
-        form = await request.form()
+    # -- before
+    def plan(self, request: Request) -> Response:
+        """How many it will touch, and which it does not apply to, with the reason."""
+        given = request.query_params
         try:
-            chosen = await run_in_threadpool(self._chosen, form)
-            if form.get("step") == "run":
-                job = self._start(chosen, form)
-                return Response(status_code=303, headers={**HEADERS, "Location": f"{BASE}/bulk/{job.id}"})
-            return await run_in_threadpool(self._plan, request, chosen)
-        except (Refused, NotFound) as error:
-            context = {"text": str(error), "back": BASE}
-            frame = await run_in_threadpool(self._reads.frame, request, "Refused")
-            return page(request, "refused.html", frame, context, 409)
+            plan = self._plan(self._chosen(given), given)
+        except Refused as error:
+            return self._refused(request, given, str(error))
+        return self._plan_page(request, plan)
 
-    def _chosen(self, form: FormData) -> Chosen:
-        action = str(form.get("action", ""))
-        if action not in ACTIONS:
+    def _chosen(self, given: Given) -> Chosen:
+        action = given.get("action", "")
+        if action not in WORDS:
             raise Refused(f'There is no action "{action}" for many instances.')
-        keys = tuple(int(str(key)) for key in form.getlist("key") if str(key).isdigit())
-        fields = [(name, str(form.get(name, ""))) for name in ("q", "workflow", "all", "scope")]
-        fields += [("status", str(status)) for status in form.getlist("status")]
-        if not form.get("all"):
-            if not keys:
-                raise Refused("No instance is chosen. Choose some in the list, or all that match.")
-            return Chosen(action, keys, None, "", tuple(fields))
-        statuses = [str(one) for one in form.getlist("status")]
-        statuses += [str(status) for status in SCOPES.get(str(form.get("scope", "")), ())]
-        workflow = str(form.get("workflow", "")) or None
-        query = parse_query(str(form.get("q", "")), self._reads.now(), statuses, workflow)
-        return Chosen(action, (), self._reads.filter_of(query), query.text, tuple(fields))
+        if given.get("all"):
+            return self._all(action, given)
+        found = (whole_number(key) for key in given.getlist("key"))
+        keys = tuple(dict.fromkeys(key for key in found if key is not None))
+        if not keys:
+            raise Refused("No instance is chosen. Choose some in the list, or all that match.")
+        return Chosen(action, keys, PageFilter(), chosen_ones(len(keys)))
+
+    def _all(self, action: str, given: Given) -> Chosen:
+        statuses = [*given.getlist("status"), *SCOPES.get(given.get("scope", ""), ())]
+        query = parse_query(given.get("q", ""), self._reads.now(), statuses, given.get("workflow") or None)
+        if query.problems:
+            problems = " ".join(query.problems)
+            raise Refused(f"What “all” means is not sure, because the search is not understood. {problems}")
+        return Chosen(action, None, self._reads.filter_of(query), all_that_match(query))
+
+    def _plan(self, chosen: Chosen, given: Given) -> BulkPlan:
+        reasons = {status: allowed(status)[Command(chosen.action)] for status in Status}
+        names = ("action", "all", "scope", "key", *_OF_THE_LIST)
+        fields = [(name, value) for name in names for value in given.getlist(name) if value]
+        return bulk_plan(chosen.action, chosen.what, self._counts(chosen), reasons, fields, _back(given))
 
     def _counts(self, chosen: Chosen) -> Counter[Status]:
-        if chosen.wanted is not None:
+        if chosen.keys is None:
             return Counter(self._reads.reader.count_matching_by_status(chosen.wanted))
         return Counter(one.status for one in self._reads.reader.briefs(chosen.keys))
 
-    def _plan(self, request: Request, chosen: Chosen) -> Response:
-        """How many it will touch, and which it does not apply to, with the reason."""
-        command, word = ACTIONS[chosen.action]
-        counts = self._counts(chosen)
-        lines = [
-            {"look": STATUS_LOOKS[status], "count": count, "reason": allowed(status)[command]}
-            for status, count in counts.items()
-        ]
-        applies = sum(line["count"] for line in lines if line["reason"] is None)  # type: ignore[misc]
-        context: dict[str, Any] = {
-            "action": chosen.action,
-            "word": word,
-            "lines": lines,
-            "applies": applies,
-            "total": counts.total(),
-            "chosen": chosen.keys,
-            "fields": chosen.fields,
-        }
-        return page(request, "bulk_plan.html", self._reads.frame(request, f"{word} many", section="list"), context)
+    def _plan_page(self, request: Request, plan: BulkPlan) -> Response:
+        frame = self._reads.frame(request, plan.title, section="list")
+        return page(request, "bulk_plan.html", frame, plan, 409 if plan.problem else 200)
+
+    def _refused(self, request: Request, given: Given, text: str) -> Response:
+        frame = self._reads.frame(request, "Refused", section="list")
+        return page(request, "refused.html", frame, {"text": text, "back": _back(given)}, 409)
 
     # -- running
-    def _start(self, chosen: Chosen, form: FormData) -> Job:
-        command, word = ACTIONS[chosen.action]
-        call = self._call(chosen.action, form)
-        job = Job(str(next(self._numbers)), word, 0)
-        self._jobs[job.id] = job
-        while len(self._jobs) > _JOBS_KEPT:
-            del self._jobs[next(iter(self._jobs))]
-        job.task = asyncio.get_running_loop().create_task(self._run(job, chosen, command, call))
+    async def run(self, request: Request) -> Response:
+        form = await request.form()
+        given = ImmutableMultiDict([(name, one) for name, one in form.multi_items() if isinstance(one, str)])
+        try:
+            job = await self._start(given)
+        except (EngineError, NotFound, Refused) as error:
+            if scripted(request):
+                return JSONResponse({"message": str(error)}, 409, HEADERS)
+            return await run_in_threadpool(self._asked_again, request, given, str(error))
+        target = Urls().job(job.id)
+        if scripted(request):
+            return JSONResponse({"message": "", "go": target}, headers=HEADERS)
+        return RedirectResponse(target, 303, HEADERS)
+
+    async def _start(self, given: Given) -> Job:
+        chosen = await run_in_threadpool(self._chosen, given)
+        plan = await run_in_threadpool(self._plan, chosen, given)
+        if not plan.applies:
+            reasons = {line.reason for line in plan.lines if line.reason} or {"none of them is there any more"}
+            raise Refused(f"There is nothing that this can be done to: {'; '.join(sorted(reasons))}.")
+        deed = await run_in_threadpool(self._deed, chosen, given)
+        total = len(chosen.keys) if chosen.keys is not None else plan.total
+        command = Command(chosen.action)
+        job = Job(plan.title, plan.what, plan.back, command, chosen.keys, chosen.wanted, total)
+        self._jobs.start(job, deed)
         return job
 
-    def _call(self, action: str, form: FormData) -> Callable[[int], Awaitable[None]]:
-        """What is done to the instance of a key, on the engine's loop."""
-        commands = self._reads.parts.engine.commands
-        if action == "sendEvent":
-            kind = str(form.get("type", "")).strip()
-            if not kind:
-                raise Refused("An event needs a type.")
-            payload = value_of(str(form.get("payload", "")), "contents of the payload")
-            return lambda key: commands.send_event(key, kind, values.Encoded(payload))
-        if action == "terminate":
-            how = Termination(reason=str(form.get("reason", "")).strip() or None)
-            rollback = bool(form.get("rollback"))
-            return lambda key: commands.terminate(key, rollback=rollback, how=how)
-        plain: dict[str, Callable[[int], Awaitable[None]]] = {
-            "pause": commands.pause,
-            "resume": commands.resume,
-            "restart": commands.restart,
-            "delete": commands.delete,
-        }
-        return plain[action]
-
-    async def _run(
-        self, job: Job, chosen: Chosen, command: Command, call: Callable[[int], Awaitable[None]]
-    ) -> None:
-        job.total = (await run_in_threadpool(self._counts, chosen)).total()
+    def _asked_again(self, request: Request, given: Given, problem: str) -> Response:
+        """Without scripts: the plan as it was, with what was typed and with what is wrong."""
         try:
-            async for batch in self._batches(chosen):
-                todo = [(key, status) for key, status in batch if allowed(status)[command] is None]
-                job.skipped += len(batch) - len(todo)
-                await self._reads.parts.thread.call(self._each, job, [key for key, _ in todo], call)
-                if job.stopped:
-                    break
-        finally:
-            job.finished = True
-            self._reads.live.touch()
+            plan = self._plan(self._chosen(given), given)
+        except (NotFound, Refused):
+            return self._refused(request, given, problem)
+        typed = Typed(*(given.get(name, "") for name in ("type", "payload", "reason", "rollback")))
+        return self._plan_page(request, replace(plan, typed=typed, problem=problem))
 
-    async def _batches(self, chosen: Chosen) -> Any:
-        """Keys and statuses, newest first, each looked up just before it is its turn."""
-        reader = self._reads.reader
-        if chosen.wanted is None:
-            for keys in _cut(chosen.keys):
-                briefs = await run_in_threadpool(reader.briefs, keys)
-                yield [(one.key, one.status) for one in briefs]
-            return
-        before: int | None = None
-        while batch := await run_in_threadpool(reader.matching_keys, chosen.wanted, before, _AT_ONCE):
-            before = batch[-1][0]
-            yield batch
+    def _deed(self, chosen: Chosen, given: Given) -> Deed:
+        """What is done to each. Raises `Refused` and `EngineError` for what would be refused for all of them."""
+        engine = self._reads.parts.engine
+        if chosen.action == "delete":
+            return lambda one: delete_one(engine, one.workflow, one.key)
+        if chosen.action == "sendEvent":
+            return self._sending(chosen, given)
+        if chosen.action == "terminate":
+            return self._terminating(given)
+        commands = {"pause": engine.commands.pause, "resume": engine.commands.resume}
+        command = commands.get(chosen.action, engine.commands.restart)
+        return lambda one: command(self._with_code(one).key)
 
-    async def _each(self, job: Job, keys: list[int], call: Callable[[int], Awaitable[None]]) -> None:
-        """Runs on the engine's loop; gives way between two, so that nobody waits long."""
-        for key in keys:
-            if job.stopped:
-                return
+    def _with_code(self, one: InstanceBrief) -> InstanceBrief:
+        self._name(one.workflow)
+        return one
+
+    def _name(self, workflow: int) -> str:
+        """Of a Workflow that has code."""
+        for state in self._reads.parts.engine.workflows():
+            if state.key == workflow:
+                return state.name
+        raise Refused("The Worker has no code for its Workflow any more.")
+
+    def _terminating(self, given: Given) -> Deed:
+        parts, how = self._reads.parts, Termination(reason=given.get("reason", "").strip() or None)
+        rollback = bool(given.get("rollback"))
+
+        async def terminate(one: InstanceBrief) -> None:
+            command = parts.engine.commands.terminate(self._with_code(one).key, rollback=rollback, how=how)
+            # Rollbacks may be tried again for hours; the others are not to wait for them.
+            await done_within(asyncio.shield(asyncio.ensure_future(command)), parts.rollback_patience_s)
+
+        return terminate
+
+    def _sending(self, chosen: Chosen, given: Given) -> Deed:
+        engine = self._reads.parts.engine
+        kind = given.get("type", "").strip()
+        if not kind:
+            raise Refused("An event needs a type: the one that the instances wait for.")
+        event = {"type": kind, "payload": value_of(given.get("payload", ""), "contents of the payload")}
+        self._check_event(chosen, event)
+        return lambda one: engine.workflow(self._name(one.workflow), Trigger.API).send_event(one.id, event)
+
+    def _check_event(self, chosen: Chosen, event: object) -> None:
+        """Limits may be those of a Workflow: an event is refused before when no Workflow takes it."""
+        engine, keys = self._reads.parts.engine, chosen.keys
+        concerned = {one.workflow for one in self._reads.reader.briefs(keys)} if keys is not None else set[int]()
+        if chosen.wanted.workflow is not None:
+            concerned = {chosen.wanted.workflow}
+        problems: list[EngineError] = []
+        for state in engine.workflows():
+            if concerned and state.key not in concerned:
+                continue
             try:
-                await call(key)
+                engine.workflow(state.name, Trigger.API).event(event)
+                return
             except EngineError as error:
-                if len(job.failures) < _FAILURES_SHOWN:
-                    job.failures.append((str(key), str(error)))
-            job.done += 1
-            await asyncio.sleep(0)
+                problems.append(error)
+        if problems:
+            raise problems[0]
 
     # -- looking
-    def _job(self, request: Request) -> Job:
-        job = self._jobs.get(request.path_params["job"])
+    def show(self, request: Request) -> Response:
+        job = self._jobs.find(request.path_params["job"])
         if job is None:
             raise NotFound("This bulk action is not known (any more).")
-        return job
-
-    def show(self, request: Request) -> Response:
-        job = self._job(request)
-        names = {str(one.key): one.id for one in self._reads.reader.briefs(int(key) for key, _ in job.failures)}
-        context = {
-            "id": job.id,
-            "word": job.word,
-            "total": job.total,
-            "done": job.done,
-            "skipped": job.skipped,
-            "share": job.share,
-            "stopped": job.stopped,
-            "finished": job.finished,
-            "failures": [(names.get(key, f"instance {key}"), text) for key, text in job.failures],
-        }
-        frame = self._reads.frame(request, f"{job.word}: {job.share} %", section="list", watch="list")
-        return page(request, "bulk_job.html", frame, context)
+        frame = self._reads.frame(request, f"{job.title}: {job.share:g} %", section="list", watch="list")
+        return page(request, "bulk_job.html", frame, {name: getattr(job, name) for name in _SHOWN})
 
     async def stop(self, request: Request) -> Response:
-        job = self._jobs.get(request.path_params["job"])
+        job = self._jobs.find(request.path_params["job"])
         if job is not None:
             job.stopped = True
-        location = f"{BASE}/bulk/{request.path_params['job']}"
-        return Response(status_code=303, headers={**HEADERS, "Location": location})
+            self._reads.live.touch()
+        return RedirectResponse(Urls().job(request.path_params["job"]), 303, HEADERS)
 
 
-def _cut(keys: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    for at in range(0, len(keys), _AT_ONCE):
-        yield keys[at : at + _AT_ONCE]
+def _back(given: Given) -> str:
+    """The page that the plan was made on, as it was."""
+    if given.get("scope") in SCOPES and given.get("workflow"):
+        return Urls().workflow(given["workflow"])
+    return Urls().home(**{name: given.getlist(name) for name in _OF_THE_LIST})

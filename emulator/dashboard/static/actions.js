@@ -32,7 +32,8 @@ async function send(form, button, given) {
   tell(form, "");
   underWay(button, true);
   try {
-    const response = await fetch(form.action, { method: "POST", body: new URLSearchParams(given), headers: { Accept: "application/json" } });
+    // Not `form.action`, which is a field of this name where there is one.
+    const response = await fetch(form.getAttribute("action") ?? location.href, { method: "POST", body: new URLSearchParams(given), headers: { Accept: "application/json" } });
     const said = response.headers.get("content-type")?.includes("json") ? await response.json() : { message: await response.text() };
     if (!response.ok) tell(form, said.message || `The server answered ${response.status}.`);
     else await done(form, said);

@@ -16,6 +16,8 @@ export function startChoosing() {
   document.addEventListener("change", (event) => { if (event.target.closest?.("#bulk")) show(); });
   document.addEventListener("redrawn", show);
   document.addEventListener("chosen", show);
+  // Going back to the list restores what was chosen, after this has run.
+  window.addEventListener("pageshow", show);
   const sort = document.querySelector(".filter select[name='sort']");
   sort?.addEventListener("change", () => sort.form.requestSubmit());
   show();
@@ -27,5 +29,6 @@ function show() {
   const count = document.querySelectorAll("#rows input[name='key']:checked").length;
   const all = place.querySelector("input[name='all']");
   place.classList.toggle("on", count > 0 || all.checked);
+  document.getElementById("bulk-go").disabled = count === 0 && !all.checked;
   place.querySelector("[data-chosen-count]").textContent = all.checked ? "" : count ? `${count} chosen` : "";
 }
