@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from emulator.testing.control import ClockControl as ClockControl
     from emulator.testing.control import EngineControl as EngineControl
     from emulator.testing.instance import Instance as Instance
+    from emulator.testing.stored import Stored as Stored
     from emulator.testing.workflow import TestedWorkflow as TestedWorkflow
     from emulator.testing.workflows import Workflows as Workflows
 
@@ -38,6 +39,7 @@ _FROM: Final = {
     "ClockControl": "emulator.testing.control",
     "EngineControl": "emulator.testing.control",
     "Instance": "emulator.testing.instance",
+    "Stored": "emulator.testing.stored",
     "TestedWorkflow": "emulator.testing.workflow",
     "Workflows": "emulator.testing.workflows",
     "CrashesDiffer": "emulator.testing.errors",

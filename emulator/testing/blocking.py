@@ -92,8 +92,8 @@ def _shown(value: Any, loop: BlockingLoop) -> Any:
         return _calling(value, loop)
     if isinstance(value, _WRAPPED):
         return Blocking(value, loop)
-    if isinstance(value, list):
-        return [_shown(one, loop) for one in value]
+    if isinstance(value, list):  # of instances; what user code has returned may be any list, with cycles too
+        return [Blocking(one, loop) if isinstance(one, _WRAPPED) else one for one in value]
     return value
 
 

@@ -14,6 +14,7 @@ from bindings.errors import ErrorInfo, NotSerialisable, error_info
 from bindings.values import UNDEFINED_TEXT, Encoded, encode
 from bindings.workflow import data_clone_error
 from emulator.testing.modifications import InstanceModifications, Mention, StepSelector, Subject
+from emulator.testing.stored import Stored
 
 #: One change, to be made to any number of instances.
 Change: TypeAlias = Callable[[InstanceModifications], None]
@@ -49,8 +50,8 @@ class WorkflowInstanceModifier:
         """Lets the next attempt follow at once: of all steps, or of the given ones."""
         return self._about_steps("disable_retry_delays", "step", InstanceModifications.disable_retry_delays, steps)
 
-    def mock_step_result(self, step: object, step_result: object) -> Done:
-        """Gives the step this result instead of calling its callback.
+    def mock_step_result(self, step: object, step_result: object = _ABSENT) -> Done:
+        """Gives the step this result, undefined without one, instead of calling its callback.
 
         Raises `IntrospectionError` when the step has a mocked result already.
         """
@@ -126,10 +127,14 @@ def _event(event: object, payload: object) -> tuple[str, Encoded]:
         payload, event = event.get("payload", _ABSENT), event.get("type")
     if not isinstance(event, str):
         raise TypeError(f'{event!r} is no type of events; expected {{"type": "...", "payload": ...}}')
-    return event, UNDEFINED_TEXT if payload is _ABSENT else _encoded(payload)
+    return event, _encoded(payload)
 
 
 def _encoded(value: object) -> Encoded:
+    if value is _ABSENT:
+        return UNDEFINED_TEXT
+    if isinstance(value, Stored):
+        return value.text
     try:
         return encode(value)
     except NotSerialisable as refused:

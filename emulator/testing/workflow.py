@@ -12,6 +12,7 @@ from emulator.testing.instance import Instance
 from emulator.testing.live_port import LivePort
 from emulator.testing.modifications import Mention
 from emulator.testing.modifier import Change, WorkflowInstanceModifier
+from emulator.testing.stored import Stored
 
 _FINITE = ("complete", "errored", "terminated")
 
@@ -31,7 +32,7 @@ class TestedWorkflow(Workflow):
         return self._port.workflow_name
 
     async def create(self, *args: Any, **options: Any) -> Instance:
-        return self._known(await super().create(*args, **options))
+        return self._known(await super().create(*map(_as_texts, args), **_as_texts(options)))
 
     async def get(self, *args: Any, **options: Any) -> Instance:
         return self._known(await super().get(*args, **options))
@@ -91,3 +92,10 @@ class Prepared(WorkflowInstanceModifier):
         """Creates the instance with the changes that were made."""
         options = {"id": self.id} if self._params is None else {"id": self.id, "params": self._params}
         return await self._workflow.create(options)
+
+
+def _as_texts(options: Any) -> Any:
+    """The options of create() with the text of each `Stored`."""
+    if not isinstance(options, dict):
+        return options
+    return {name: value.text if isinstance(value, Stored) else value for name, value in options.items()}
