@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import datetime
 from typing import Any, Final
 
@@ -32,9 +32,9 @@ def as_python(text: str) -> str:
     A cycle is None, with a comment. A moment outside of Python's years is its text, as in JSON.
     """
     try:
-        return _Python().write(decode(text), 0)
+        return PythonWriter().write(decode(text))
     except ValueError:
-        return _Python().write(to_json(text), 0)
+        return PythonWriter().write(to_json(text))
     except RecursionError:
         return quoted(_TOO_DEEP)
 
@@ -54,13 +54,18 @@ def lines(opening: str, parts: Iterable[str], closing: str, depth: int) -> str:
     return f"{opening}\n{inner}{INDENT * depth}{closing}" if inner else opening + closing
 
 
-class _Python:
-    """Writes one value; remembers the containers that it is inside of."""
+class PythonWriter:
+    """Values as expressions. `needs` are the names that these use and that must be imported.
 
-    def __init__(self) -> None:
+    Moments among `other_each_time` are written as `ANY`.
+    """
+
+    def __init__(self, other_each_time: Container[datetime] = ()) -> None:
+        self.needs: set[str] = set()
+        self._other_each_time = other_each_time
         self._open: set[int] = set()
 
-    def write(self, value: Any, depth: int) -> str:
+    def write(self, value: Any, depth: int = 0) -> str:
         if isinstance(value, str):
             return quoted(value)
         if isinstance(value, dict | list | set):
@@ -68,10 +73,15 @@ class _Python:
         if isinstance(value, float) and not math.isfinite(value):
             return f'float("{value}")'
         if isinstance(value, datetime):
-            return repr(value).removeprefix("datetime.")
+            return self._moment(value)
         if isinstance(value, Exception):
             return f"Exception({quoted(str(value))})"
         return repr(value)
+
+    def _moment(self, value: datetime) -> str:
+        is_any = value in self._other_each_time
+        self.needs.add("ANY" if is_any else "datetime")
+        return "ANY" if is_any else repr(value).removeprefix("datetime.")
 
     def _container(self, value: dict[Any, Any] | list[Any] | set[Any], depth: int) -> str:
         self._open.add(id(value))

@@ -17,6 +17,7 @@ from emulator.dashboard.diff import DiffView, Run, compare
 from emulator.dashboard.instance import InstanceInputs, build_instance
 from emulator.dashboard.markdown import diff_markdown, error_markdown, instance_markdown, step_markdown
 from emulator.dashboard.pytest_text import as_pytest
+from emulator.dashboard.repeatable import CopiedRun, NotRepeatable
 from emulator.dashboard.saved import WRONG, NotARun, SavedRun, load, save
 from emulator.dashboard.urls import Urls
 from emulator.engine.history import public_event
@@ -72,7 +73,13 @@ class RunPages:
 
     def test(self, request: Request) -> Response:
         run = self.saved(self._reads.found(request))
-        return plain(as_pytest(run.workflow.name, run.row, run.values, run.steps))
+        replay = self._reads.replays.get(run.row.key)
+        difference = replay.difference if replay is not None else ""
+        try:
+            tested = CopiedRun(run.workflow, run.row, run.values, run.steps, run.history, difference)
+            return plain(as_pytest(tested))
+        except NotRepeatable as refused:
+            return plain(f"There is no test of this run. {refused}", 409)
 
     def markdown(self, request: Request) -> Response:
         found = self._reads.found(request)

@@ -9,16 +9,20 @@ export function startCopying() {
     try {
       await navigator.clipboard.writeText(await textOf(button));
       toast(button.dataset.copied || "Copied");
-    } catch {
-      toast("The browser did not allow copying", "bad");
+    } catch (error) {
+      toast(error instanceof Refused ? error.message : "The browser did not allow copying", "bad");
     }
   });
 }
+
+/** There is nothing to copy; the message says why. */
+class Refused extends Error {}
 
 async function textOf(button) {
   if (button.dataset.copy !== undefined) return button.dataset.copy;
   if (button.dataset.copyOf) return document.getElementById(button.dataset.copyOf).textContent;
   const response = await fetch(button.dataset.copyFrom);
-  if (!response.ok) throw new Error(`answer ${response.status}`);
-  return response.text();
+  const text = await response.text();
+  if (!response.ok) throw new Refused(response.status === 409 ? text : `Nothing to copy: the answer was ${response.status}`);
+  return text;
 }

@@ -1,29 +1,40 @@
-"""A run copied as a pytest is one: it passes against the code that it was made from."""
+"""What the dashboard copies of a run as a pytest; tests/plugin/test_copied_runs.py runs what was copied."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from workers import WorkflowEntrypoint
 
 from emulator.dashboard.pytest_text import as_pytest
-from emulator.storage.records import InstanceValues, Status, StepKind, StepState
+from emulator.dashboard.repeatable import CopiedRun
+from emulator.storage.records import InstanceRow, InstanceValues, Status, StepKind, StepRow, StepState, WorkflowRow
 from tests.unit.dashboard.conftest import MakeInstance, MakeStep
+
+Copied = Callable[..., str]
+
+
+@pytest.fixture
+def copied(workflow: WorkflowRow) -> Copied:
+    def copy(row: InstanceRow, steps: list[StepRow], output: str | None = None, error: str | None = None) -> str:
+        values = InstanceValues('{"n":4}', output, error, None, None)
+        return as_pytest(CopiedRun(workflow, row, values, steps))
+
+    return copy
 
 
 class Orders(WorkflowEntrypoint):
-    """Would fail if the steps were run for real."""
+    """Would fail if the step were run for real."""
 
     async def run(self, event, step):
         @step.do("pay")
         async def pay():
             raise AssertionError("the step is to be mocked")
 
-        receipt = await pay()
-        await step.sleep("cool down", "1 day")
-        approval = await step.wait_for_event("approval", "go")
-        return {"receipt": receipt, "by": approval["payload"]["by"], "n": event["payload"]["n"]}
+        return await pay()
 
 
 def run_text(text: str, workflows: Any) -> None:
@@ -32,38 +43,77 @@ def run_text(text: str, workflows: Any) -> None:
     names["test_one"](workflows, None)
 
 
-def test_a_complete_run_passes_as_a_test(workflows, auto_advance, instance: MakeInstance, step: MakeStep) -> None:
+def test_a_copy_passes_against_the_same_code(
+    workflows, auto_advance, copied: Copied, instance: MakeInstance, step: MakeStep
+) -> None:
     workflows.define(Orders, name="orders")
-    steps = [
-        step("pay", seq=1, output='"r-1"'),
-        step("cool down", seq=2, kind=StepKind.SLEEP, config='{"durationMs":86400000}', output=None),
-        step(
-            "approval",
-            seq=3,
-            kind=StepKind.WAIT_FOR_EVENT,
-            config='{"type":"go","timeoutMs":5000}',
-            output='{"payload":{"by":"Meera"},"type":"go","timestamp":{"$":"date","v":5}}',
-        ),
-    ]
-    values = InstanceValues('{"n":4}', '{"receipt":"r-1","by":"Meera","n":4}', None, None, None)
 
-    run_text(as_pytest("orders", instance(status=Status.COMPLETE), values, steps), workflows)
+    run_text(copied(instance(status=Status.COMPLETE), [step("pay", output="1")], output="1"), workflows)
 
 
-def test_an_errored_run_passes_as_a_test(workflows, auto_advance, instance: MakeInstance, step: MakeStep) -> None:
+def test_a_copy_fails_when_the_code_gives_something_else(
+    workflows, auto_advance, copied: Copied, instance: MakeInstance, step: MakeStep
+) -> None:
     workflows.define(Orders, name="orders")
-    steps = [step("pay", state=StepState.FAILED, error='{"name":"Declined","message":"no"}', output=None)]
-    values = InstanceValues('{"n":4}', None, '{"name":"Error","message":"Declined: no"}', None, None)
+    text = copied(instance(status=Status.COMPLETE), [step("pay", output="1")], output="2")
 
-    run_text(as_pytest("orders", instance(status=Status.ERRORED), values, steps), workflows)
+    with pytest.raises(AssertionError):
+        run_text(text, workflows)
 
 
-def test_a_test_fails_when_the_code_gives_something_else(
-    workflows, auto_advance, instance: MakeInstance, step: MakeStep
+def test_a_copy_fails_when_the_code_fails_otherwise(
+    workflows, auto_advance, copied: Copied, instance: MakeInstance, step: MakeStep
 ) -> None:
     workflows.define(Orders, name="orders")
     steps = [step("pay", state=StepState.FAILED, error='{"name":"Declined","message":"no"}', output=None)]
-    values = InstanceValues('{"n":4}', None, '{"name":"Error","message":"Declined: yes"}', None, None)
+    text = copied(instance(status=Status.ERRORED), steps, error='{"name":"Error","message":"Declined: yes"}')
 
     with pytest.raises(AssertionError):
-        run_text(as_pytest("orders", instance(status=Status.ERRORED), values, steps), workflows)
+        run_text(text, workflows)
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"sensitive": True, "output": None}, "its result is sensitive"),
+        ({"stream": "stream", "output": None}, "its result is a stream"),
+        ({"state": StepState.IN_FLIGHT, "output": None}, "it had not ended"),
+        (
+            {"state": StepState.FAILED, "error": '{"name":"WorkflowFatalError","message":"m"}', "output": None},
+            "what it returns cannot be stored",
+        ),
+    ],
+)
+def test_a_step_without_a_result_to_give_is_left_to_run(
+    fields: Any, why: str, copied: Copied, instance: MakeInstance, step: MakeStep
+) -> None:
+    text = copied(instance(status=Status.COMPLETE), [step("pay", **fields)])
+
+    assert f'# "pay-1" is left to run: {why}' in text
+    ast.parse(text)
+
+
+def test_a_run_without_steps_needs_no_mocks(copied: Copied, instance: MakeInstance) -> None:
+    text = copied(instance(status=Status.COMPLETE), [])
+
+    assert "mocks" not in text
+    assert "output() is None" in text
+
+
+def test_only_what_is_used_is_imported(copied: Copied, instance: MakeInstance, step: MakeStep) -> None:
+    steps = [step("pay", output='{"$":"date","v":0}')]
+
+    assert "datetime" not in copied(instance(status=Status.COMPLETE), [step("pay")])
+    assert "from datetime import datetime" in copied(instance(status=Status.COMPLETE), steps)
+
+
+def test_the_moment_of_an_event_is_not_expected_again(
+    copied: Copied, instance: MakeInstance, step: MakeStep
+) -> None:
+    event = '{"payload":1,"type":"go","timestamp":{"$":"date","v":5}}'
+    wait = step("w", kind=StepKind.WAIT_FOR_EVENT, config='{"type":"go","timeoutMs":5}', output=event)
+
+    text = copied(instance(status=Status.COMPLETE), [wait], output=event)
+
+    assert '"timestamp": ANY' in text
+    assert "from unittest.mock import ANY" in text
