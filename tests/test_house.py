@@ -51,6 +51,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.dashboard",
         "emulator.engine",
         "emulator.engine_thread",
+        "emulator.held_loop",
         "emulator.limits",
         "emulator.local_time",
         "emulator.storage.view_records",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -50,16 +50,18 @@ def advise(
     *,
     params_bytes: int | None,
     output_bytes: int | None,
-    source: str | None = None,
+    outside: Iterable[tuple[str, int]] = (),
 ) -> tuple[Advice, ...]:
-    """Looks at the record of one run. `source` is the text of the main module, where it is known."""
+    """Looks at the record of one run. `outside` are the calls of run() outside of steps, with their lines, that give
+    another value each time.
+    """
     found = [
         *_sizes(steps, output_sizes, params_bytes, output_bytes),
         *_counts(row, steps),
         *_lengths(steps),
         *_unfinished(row, steps),
         *_retries(steps),
-        *_source(source),
+        *_outside(outside),
     ]
     return tuple(sorted(found, key=lambda one: one.tone != "bad"))
 
@@ -94,7 +96,7 @@ def _counts(row: InstanceRow, steps: Sequence[StepRow]) -> list[Advice]:
             break
     names = Counter((step.kind, step.name) for step in steps)
     for (_, name), count in names.most_common(3):
-        if count >= 10:
+        if count >= 2:
             text = (
                 f"“{name}” is used {count} times, so its results are told apart by order alone. If that order can "
                 "change between two passes of run(), give each step a name of its own, such as one with an id."
@@ -149,23 +151,14 @@ def _retries(steps: Sequence[StepRow]) -> list[Advice]:
     ][:3]
 
 
-#: (a part of the source, what it means); only hints, for a text is not a program.
-_HINTS: Final = (
-    ("Math.random(", "Math.random() outside of a step gives another value at each replay"),
-    ("Date.now(", "Date.now() outside of a step gives another value at each replay"),
-    ("crypto.randomUUID(", "crypto.randomUUID() outside of a step gives another value at each replay"),
-    ("uuid4(", "uuid4() outside of a step gives another value at each replay"),
-    ("random.random(", "random.random() outside of a step gives another value at each replay"),
-    ("time.time(", "time.time() outside of a step gives another value at each replay"),
-    ("datetime.now(", "datetime.now() outside of a step gives another value at each replay"),
-)
-
-
-def _source(source: str | None) -> list[Advice]:
-    if not source:
-        return []
+def _outside(calls: Iterable[tuple[str, int]]) -> list[Advice]:
     return [
-        Advice("hold", f"The code calls {part.rstrip('(')}", f"{meaning}. Inside of a step it is fine.", _RULES)
-        for part, meaning in _HINTS
-        if part in source
+        Advice(
+            "hold",
+            f"run() calls {name} outside of a step",
+            f"{name} in line {line} of the main module gives another value at each replay of run(), which goes on "
+            "with it as if it were the old one. Call it inside of a step: what that gives is stored.",
+            _RULES,
+        )
+        for name, line in calls
     ]

@@ -25,12 +25,17 @@ def _api(base: str, workflow: str) -> str:
     return f"{base}/client/v4/accounts/local/workflows/{quote(workflow, safe='')}/instances"
 
 
+def ours(base: str, command: str) -> str:
+    """A command of ours that finds this emulator from any folder."""
+    return f"stepwell {command} --port {_port(base)}"
+
+
 def instance_snippets(base: str, workflow: str, instance_id: str) -> tuple[Snippet, ...]:
     name, one = shlex.quote(workflow), shlex.quote(instance_id)
     url = f"{_api(base, workflow)}/{quote(instance_id, safe='')}"
     return (
         Snippet("curl", f"curl {shlex.quote(url)}"),
-        Snippet("Stepwell", f"stepwell workflows instances describe {name} {one}"),
+        Snippet("Stepwell", ours(base, f"workflows instances describe {name} {one}")),
         Snippet("wrangler", f"wrangler workflows instances describe {name} {one} --local --port {_port(base)}"),
         Snippet("code", f"const instance = await env.{_binding(workflow)}.get({json.dumps(instance_id)});"),
         Snippet("for an assistant", prompt(base, workflow, instance_id)),
@@ -41,10 +46,10 @@ def list_snippets(base: str, workflow: str | None, statuses: Sequence[str]) -> t
     """The list that one looks at, for a shell; the APIs know one Workflow and one status at a time."""
     if workflow is None:
         return (Snippet("curl", f"curl {shlex.quote(f'{base}/__dashboard.json')}"),)
-    url, command = _api(base, workflow), f"stepwell workflows instances list {shlex.quote(workflow)}"
+    url, command = _api(base, workflow), f"workflows instances list {shlex.quote(workflow)}"
     if len(statuses) == 1:
         url, command = f"{url}?status={statuses[0]}", f"{command} --status {statuses[0]}"
-    return (Snippet("curl", f"curl {shlex.quote(url)}"), Snippet("Stepwell", command))
+    return (Snippet("curl", f"curl {shlex.quote(url)}"), Snippet("Stepwell", ours(base, command)))
 
 
 def page_snippets(base: str, path: str, command: str) -> tuple[Snippet, ...]:
@@ -77,7 +82,7 @@ def create_snippets(base: str, workflow: str, params: str) -> tuple[Snippet, ...
     name = shlex.quote(workflow)
     return (
         Snippet("curl", f"{_POST} {shlex.quote(_api(base, workflow))} {_JSON} -d {shlex.quote(whole)}"),
-        Snippet("Stepwell", f"stepwell workflows trigger {name} {shlex.quote(body)}"),
+        Snippet("Stepwell", ours(base, f"workflows trigger {name} {shlex.quote(body)}")),
         Snippet("JavaScript", f"await env.{_binding(workflow)}.create({whole});"),
     )
 

@@ -23,6 +23,39 @@ _TABLE: Final = (
         f"{_DOCS}/build/rules-of-workflows/",
     ),
     (
+        "cannot be sent over RPC",
+        "A step, or run(), returned something that does not cross to Cloudflare's engine: an object of a class, a "
+        "function, something still to be awaited. Return plain data, and await what is awaitable.",
+        f"{_DOCS}/build/rules-of-workflows/",
+    ),
+    (
+        "exceeds max length",
+        "The name of a step may have 256 characters, none of them a control character. Give it a short name and "
+        "return what tells it apart.",
+        f"{_DOCS}/reference/limits/",
+    ),
+    (
+        "is longer than the maximum of",
+        "A sleep lasts 365 days at most. Sleep several times in turn for longer.",
+        f"{_DOCS}/reference/limits/",
+    ),
+    (
+        "Timeout of waitForEvent",
+        "A wait for an event lasts between a second and 365 days.",
+        f"{_DOCS}/build/events-and-parameters/",
+    ),
+    (
+        "storage limit",
+        "What an instance stores (params, results of steps, output) has a limit for all together. Store large data "
+        "elsewhere (R2, KV) and return its key.",
+        f"{_DOCS}/reference/limits/",
+    ),
+    (
+        "Cannot execute steps during rollback",
+        "While its rollback handlers run, an instance begins no step. Do the work in the handler itself.",
+        f"{_DOCS}/build/rules-of-workflows/",
+    ),
+    (
         "output is too large",
         "What a step returns is stored and may be 1 MiB. Store large data elsewhere (R2, KV) and return its key, "
         "or return a stream.",

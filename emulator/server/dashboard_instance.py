@@ -30,6 +30,7 @@ from emulator.server.dashboard_answers import HEADERS, NotFound, download, page,
 from emulator.server.dashboard_graph import run_graph
 from emulator.server.dashboard_reads import Found, Reads
 from emulator.server.dashboard_steps import Asked, shown_steps
+from emulator.server.graph.outside import calls_outside_of_steps
 from emulator.server.whole_numbers import whole_number
 from emulator.storage.records import (
     InstanceRow,
@@ -39,6 +40,7 @@ from emulator.storage.records import (
     StepKind,
     StepRow,
     StepState,
+    VersionRow,
 )
 
 _HISTORY_SHOWN: Final = 500
@@ -240,7 +242,7 @@ class InstancePages:
             given.output_sizes,
             params_bytes=sizes.params,
             output_bytes=sizes.output,
-            source=given.version.source if given.version is not None else None,
+            outside=_outside(given.version),
         )
 
     def _snippets(self, found: Found) -> Any:
@@ -298,6 +300,12 @@ class InstancePages:
             chunks.append(chunk)
             n += 1
         return b"".join(chunks)
+
+
+def _outside(version: VersionRow | None) -> Sequence[tuple[str, int]]:
+    if version is None or version.source is None:
+        return ()
+    return calls_outside_of_steps(version.language, version.source, version.class_name)
 
 
 def _not_steps(tab: str) -> str | None:

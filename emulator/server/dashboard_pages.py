@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from emulator.dashboard.clipboard import ours
 from emulator.dashboard.listing import build_list
 from emulator.dashboard.query import WORDS
 from emulator.dashboard.urls import Urls
@@ -29,7 +30,10 @@ class Pages:
             section="list",
             selected=inputs.query.workflow,
             watch="list",
-            command=next((one.text for one in view.snippets if one.name == "Stepwell"), "stepwell workflows list"),
+            command=next(
+                (one.text for one in view.snippets if one.name == "Stepwell"),
+                ours(self._reads.parts.url, "workflows list"),
+            ),
         )
         return page(request, "list.html", frame, view)
 

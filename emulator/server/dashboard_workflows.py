@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from emulator.clock import SystemClock
-from emulator.dashboard.clipboard import create_snippets
+from emulator.dashboard.clipboard import create_snippets, ours
 from emulator.dashboard.clock import LEAPS, clock_view
 from emulator.dashboard.query import WORDS
 from emulator.dashboard.urls import Urls
@@ -68,7 +68,11 @@ class WorkflowPages:
         states = self._states()
         cards = [self._card(row, states) for row in self._reads.reader.workflows()]
         frame = self._reads.frame(
-            request, "Workflows", section="workflows", watch="list", command="stepwell workflows list"
+            request,
+            "Workflows",
+            section="workflows",
+            watch="list",
+            command=ours(self._reads.parts.url, "workflows list"),
         )
         return page(request, "workflows.html", frame, {"cards": cards})
 
@@ -76,7 +80,7 @@ class WorkflowPages:
         row = self._reads.workflow(request)
         card = self._card(row, self._states())
         known = self._reads.reader.known_steps(row.key)
-        command = f"stepwell workflows describe {shlex.quote(row.name)}"
+        command = ours(self._reads.parts.url, f"workflows describe {shlex.quote(row.name)}")
         frame = self._reads.frame(
             request, row.name, section="list", selected=row.name, watch="list", command=command
         )
@@ -154,7 +158,9 @@ class WorkflowPages:
             is_busy=any(found.get(Status.RUNNING) for found in self._reads.counts().values()),
             schedules=schedules,
         )
-        frame = self._reads.frame(request, "Clock", section="clock", watch="list", command="stepwell clock show")
+        frame = self._reads.frame(
+            request, "Clock", section="clock", watch="list", command=ours(self._reads.parts.url, "clock show")
+        )
         return page(request, "clock.html", frame, view)
 
     def limits(self, request: Request) -> Response:

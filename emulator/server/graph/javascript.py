@@ -47,6 +47,12 @@ def javascript_graph(source: str, class_name: str) -> Node | None:
     return nodes.graph(class_name, reader.used, body)
 
 
+def run_method(root: Tree, class_name: str) -> Tree | None:
+    """The run() of an exported class."""
+    declared = _class(root, class_name)
+    return dict(_methods(declared)).get("run") if declared is not None else None
+
+
 def _class(root: Tree, class_name: str) -> Tree | None:
     """The class that is exported under a name: by its own, by an alias, or as the value of a variable."""
     wanted = {class_name}

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.dashboard.running import Running
+from tests.e2e.dashboard.shop import GATES
 
 Open = Callable[..., Page]
 
@@ -304,7 +305,7 @@ def test_the_list_is_copied_as_commands(shop: Running, open_page: Open) -> None:
     expect(page.locator(".toast")).to_contain_text("Copied: Stepwell")
 
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied == "stepwell workflows instances list orders --status errored"
+    assert copied.startswith("stepwell workflows instances list orders --status errored --port ")
 
 
 def test_a_menu_closes_at_escape_at_a_click_elsewhere_and_when_another_opens(
@@ -351,6 +352,114 @@ def test_many_are_terminated_with_the_number_said_before(shop: Running, open_pag
 
     expect(page.locator("main")).to_contain_text("5 of 5 done")
     assert shop.status("orders", "bulk-3") == "terminated"
+
+
+def open_gate(shop: Running, instance_id: str) -> None:
+    shop.loop.loop.call_soon_threadsafe(GATES[instance_id].set)
+
+
+def terminate_all(page: Page, url: str) -> None:
+    """With rollbacks, all that the list at this address shows."""
+    page.goto(url)
+    page.locator("#bulk-action").select_option("terminate")
+    page.locator("input[name='all']").check()
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("checkbox", name="run the rollback handlers first").check()
+    page.get_by_role("button", name="Terminate").click()
+    expect(page.locator("h1")).to_contain_text("under way")
+
+
+def test_what_is_done_to_many_tells_how_far_it_is_and_can_be_stopped(shop: Running, open_page: Open) -> None:
+    for n in (1, 2, 3):
+        shop.create("held", f"held-{n}", {})
+    shop.idle()
+    page = open_page(shop.base)
+    terminate_all(page, f"{shop.base}?q=id:held-")
+    expect(page.locator("h1")).to_have_text("Terminate 3 instances: under way")
+    expect(page.locator("main")).to_contain_text("All instances of every Workflow that match “id:held-”")
+    expect(page.locator("main")).to_contain_text("0 of 3 done")
+
+    open_gate(shop, "held-3")
+    expect(page.locator("main")).to_contain_text("1 of 3 done")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("h1")).to_have_text("Terminate 3 instances: stopping")
+    open_gate(shop, "held-2")
+
+    expect(page.locator("h1")).to_have_text("Terminate 3 instances: stopped")
+    expect(page.locator("main")).to_contain_text("2 of 3 done")
+    assert [shop.status("held", f"held-{n}") for n in (1, 2, 3)] == ["waiting", "terminated", "terminated"]
+
+
+def test_what_failed_among_many_is_listed_with_the_reason(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "late-order", {})
+    shop.create("held", "late-held", {})
+    shop.idle()
+    page = open_page(shop.base)
+    terminate_all(page, f"{shop.base}?q=late-")
+
+    # The newest is undone first, and takes its time; meanwhile the other comes to an end by itself.
+    shop.do(lambda: shop.engine.workflow("orders").terminate("late-order"))
+    open_gate(shop, "late-held")
+
+    expect(page.locator("h1")).to_have_text("Terminate 2 instances: done")
+    expect(page.locator("main")).to_contain_text("1 of 2 done, 1 failed.")
+    expect(page.locator(".failures li")).to_have_text(re.compile("late-order.*Cannot terminate instance"))
+    page.locator(".failures a").click()
+    expect(page.locator("h1")).to_contain_text("late-order")
+
+
+def test_the_browser_goes_back_from_what_was_done_to_the_plan_and_the_list(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "back-1", {})
+    shop.idle()
+    page = open_page(f"{shop.base}?q=back-1")
+    page.locator("input[name='all']").check()
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Pause 1").click()
+    expect(page.locator("main")).to_contain_text("1 of 1 done")
+
+    page.go_back()
+    expect(page.locator(".plan")).to_contain_text("Paused")
+    page.get_by_role("link", name="Cancel").click()
+    shows(page, ["back-1"])
+    expect(page).to_have_url(re.compile("q=back-1"))
+
+
+def test_an_event_that_is_refused_stays_as_it_was_typed(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}/bulk?action=sendEvent&all=1&q=order-waiting")
+    page.get_by_label("Type of the event").fill("bad type!")
+    page.get_by_label("Payload as JSON").fill('{"typed": 1}')
+    page.get_by_role("button", name="Send an event to 1").click()
+
+    expect(page.locator(".problem")).to_contain_text("invalid_event_type")
+    expect(page.get_by_label("Payload as JSON")).to_have_value('{"typed": 1}')
+    assert "typed" not in page.url
+
+
+def test_nothing_can_be_done_to_many_until_some_are_chosen(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=orders")
+    go_on = page.get_by_role("button", name="Continue")
+    expect(go_on).to_be_disabled()
+
+    page.locator("#rows input[name='key']").first.check()
+    expect(go_on).to_be_enabled()
+
+
+def test_without_scripts_a_plan_for_nothing_says_so(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=orders&q=order-", scripts=False)
+    page.get_by_role("button", name="Continue").click()
+
+    expect(page.get_by_role("alert")).to_contain_text("No instance is chosen")
+    page.get_by_role("link", name="Back").click()
+    expect(page.locator("#q")).to_have_value("order-")
+
+
+def test_a_status_that_was_typed_goes_with_its_text(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?q=status:errored")
+    page.locator("#q").fill("")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".tile[aria-current]")).to_have_count(0)
+    assert "errored" not in page.url
 
 
 def test_what_an_action_does_not_apply_to_is_said(shop: Running, open_page: Open) -> None:

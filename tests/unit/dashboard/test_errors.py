@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from bindings.errors import ErrorInfo
 from emulator.dashboard.errors import SourceFile, error_view, load_error, stack_frames
 from emulator.dashboard.explanations import explain
@@ -103,3 +105,22 @@ def test_a_relative_path_opens_in_the_editor_by_its_whole_path() -> None:
 
     assert frame.file == "src/index.ts"
     assert frame.editor_url == "vscode://file/home/me/my%20shop/src/index.ts:2"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "<class 'main.Order'> cannot be sent over RPC.",
+        'Step name "aaa" exceeds max length (256 chars) or invalid characters found',
+        'Sleep "nap" of 34560000000 ms is longer than the maximum of 31536000000 ms (365 days)',
+        'Timeout of waitForEvent "go" is 1 ms; expected between 1000 and 31536000000 ms (1 second to 365 days)',
+        "The instance has exceeded the 1 GB storage limit",
+        "Cannot execute steps during rollback phase",
+    ],
+)
+def test_each_refusal_of_the_engine_is_explained_by_itself(message: str) -> None:
+    general = explain("WorkflowFatalError", "something else")
+    found = explain("WorkflowFatalError", message)
+
+    assert found is not None
+    assert found != general
