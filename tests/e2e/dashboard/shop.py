@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from typing import Any
 
 from bindings import values
@@ -144,6 +145,21 @@ async def narrow(_: RunEvent, step: StepPort) -> Encoded:
     return values.encode(None)
 
 
+#: What undoing a "held" waits for, by the id of the instance. Tests open them.
+GATES: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+
+
+async def held(event: RunEvent, step: StepPort) -> Encoded:
+    """Books, and waits for a call; to undo it takes until its gate is opened."""
+
+    async def undo(_: Any) -> None:
+        await GATES[event.instance_id].wait()
+
+    await step.do("book", None, returning("booked"), RollbackOptions(undo))
+    await step.wait_for_event("call", {"type": "call", "timeout": "1 day"})
+    return values.encode(None)
+
+
 async def invoice(_: RunEvent, port: StepPort) -> Encoded:
     """As a Python Worker writes it: a step that needs the results of two others."""
     step = ImplicitStep(port)
@@ -173,5 +189,6 @@ def workflows() -> dict[str, Runner]:
         "fan": fan,
         "long": long,
         "narrow": narrow,
+        "held": held,
         "invoice": invoice,
     }
