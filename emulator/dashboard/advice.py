@@ -52,8 +52,9 @@ def advise(
     output_bytes: int | None,
     outside: Iterable[tuple[str, int]] = (),
 ) -> tuple[Advice, ...]:
-    """Looks at the record of one run. `outside` are the calls of run() outside of steps that give another value each
-    time, with their lines.
+    """Looks at the record of one run.
+
+    `outside` are the calls of run() outside of steps that give another value each time, with their lines.
     """
     found = [
         *_sizes(steps, output_sizes, params_bytes, output_bytes),
