@@ -31,7 +31,7 @@ _UNIT_MS: Final = {
 WORDS: Final = (
     ("status:", "status:errored", "one of Cloudflare's statuses; several are alternatives"),
     ("step:", "step:charge-card", "has a step whose name contains this"),
-    ("error:", "error:Timeout", "its error contains this"),
+    ("error:", "error:Timeout", "its error contains this, or that of a step that failed or is tried again"),
     ("waiting:", "waiting:approval", "waits for an event of this type"),
     ("params.", "params.userId:42", "a value inside the params"),
     ("text:", 'text:"out of stock"', "params, output or error contain this"),

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from emulator.storage.codes import STATUS_CODES, TRIGGER_CODES
-from emulator.storage.records import PageFilter
+from emulator.storage.codes import CODE_OF_TYPES, STATE_CODES, STATUS_CODES, TRIGGER_CODES
+from emulator.storage.records import EventType, PageFilter, StepState
+
+_RETRYING: Final = STATE_CODES[StepState.RETRYING]
+_IN_FLIGHT: Final = STATE_CODES[StepState.IN_FLIGHT]
+_ATTEMPT_ERRORED: Final = CODE_OF_TYPES[(EventType.ATTEMPT_ERRORED,)]
+
+#: The error of an instance or of one of its steps. Of a step that is tried again only the history has it: there it
+#: is that of the last attempt that ended.
+_ERROR: Final = f"""(
+    instr(lower(instance.error), lower(?)) > 0
+    OR EXISTS (SELECT 1 FROM step WHERE step.instance = instance.key AND (
+        instr(lower(step.error), lower(?)) > 0
+        OR (step.state = {_RETRYING} OR step.state = {_IN_FLIGHT} AND step.attempts > 1) AND EXISTS (
+            SELECT 1 FROM history WHERE history.instance = step.instance AND history.step = step.seq
+            AND history.types = {_ATTEMPT_ERRORED} AND history.attempt = step.attempts - (step.state = {_IN_FLIGHT})
+            AND instr(lower(history.detail), lower(?)) > 0))))"""
 
 
 def where(wanted: PageFilter) -> tuple[str, list[Any]]:
@@ -35,7 +50,7 @@ def where(wanted: PageFilter) -> tuple[str, list[Any]]:
         marks = ", ".join("?" * len(wanted.triggers))
         narrow(f"trigger IN ({marks})", *(TRIGGER_CODES[trigger] for trigger in wanted.triggers))
     for text in wanted.error_texts:
-        narrow("instr(lower(error), lower(?)) > 0", text)
+        narrow(_ERROR, text, text, text)
     for path, text in wanted.params:
         narrow("CAST(params ->> ? AS TEXT) = ?", json_path(path), text)
     _narrow_by_time(wanted, narrow)

@@ -69,6 +69,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         ("several statuses", "?status=errored&status=waiting&workflow=orders"),
         ("2,000 pages in", "?after=0.1000"),
         ("by id", "?q=order-000042"),
+        ("by an error", "?q=error:luck"),
         ("longest first", "?sort=longest"),
     ],
 )

@@ -126,6 +126,48 @@ def test_steps_that_are_asked_for_must_all_be_there(store: SqliteStore) -> None:
     assert ids(store, PageFilter(step_texts=("approval", "upload"))) == ["orders-4"]
 
 
+def _tried_again(store: SqliteStore, state: StepState, attempts: int) -> None:
+    """A step of orders-4 whose first attempt ended with "TimeoutError", the second with "BankError"."""
+    (row,) = store.listed(PageFilter(id_texts=("orders-4",)), ListPage(2))
+    _step(store, row.key, "charge", state=state, attempts=attempts)
+    for attempt, name in ((1, "TimeoutError"), (2, "BankError")):
+        detail = f'{{"error":{{"name":"{name}","message":"m"}}}}'
+        store.append(row.key, 10 + attempt, 1, (EventType.ATTEMPT_ERRORED,), step=2, attempt=attempt, detail=detail)
+
+
+@pytest.mark.parametrize(
+    ("state", "attempts", "found"),
+    [
+        (StepState.RETRYING, 2, "bankerror"),
+        (StepState.IN_FLIGHT, 3, "BankError"),
+        (StepState.IN_FLIGHT, 2, "timeout"),
+    ],
+)
+def test_an_instance_is_found_by_the_error_of_the_attempt_before(
+    store: SqliteStore, state: StepState, attempts: int, found: str
+) -> None:
+    _tried_again(store, state, attempts)
+
+    assert ids(store, PageFilter(error_texts=(found,))) == ["orders-4"]
+
+
+@pytest.mark.parametrize(("state", "attempts"), [(StepState.RETRYING, 2), (StepState.COMPLETED, 1)])
+def test_errors_that_are_behind_it_do_not_find_an_instance(
+    store: SqliteStore, state: StepState, attempts: int
+) -> None:
+    _tried_again(store, state, attempts)
+
+    assert ids(store, PageFilter(error_texts=("TimeoutError",))) == []
+
+
+def test_an_instance_is_found_by_the_error_of_a_step_that_it_caught(store: SqliteStore) -> None:
+    (row,) = store.listed(PageFilter(id_texts=("quick-4",)), ListPage(2))
+    _step(store, row.key, "charge")
+    store.fail_step(row.key, 2, 9, '{"name":"Declined","message":"m"}')
+
+    assert ids(store, PageFilter(error_texts=("declined",))) == ["quick-4"]
+
+
 def test_params_that_are_asked_for_must_all_be_there(store: SqliteStore) -> None:
     assert ids(store, PageFilter(params=(("n", "4"), ("user.id", "u4")))) == ["quick-4", "orders-4"]
     assert ids(store, PageFilter(params=(("n", "4"), ("user.id", "u5")))) == []
