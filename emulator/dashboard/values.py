@@ -24,6 +24,8 @@ class Bounds:
 
 AMONG_OTHERS: Final = Bounds(bytes=48 * 1024, parts=400, characters=400)
 ON_ITS_PAGE: Final = Bounds(bytes=4 * 1024 * 1024, parts=6_000, characters=200_000)
+#: Containers inside of one another that are shown: templates call themselves for each.
+_DEEPEST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,9 @@ class _Tree:
         self, kind: str, label: str, text: str, parts: Iterable[tuple[str, Any]], count: int, depth: int
     ) -> Node:
         children: list[Node] = []
+        if depth >= _DEEPEST and count:
+            self.is_cut = True
+            return Node(kind, label, text, (Node("note", "", "… nested too deeply to be shown"),), closed=True)
         for name, item in parts:
             if self._left <= 0:
                 self.is_cut = True

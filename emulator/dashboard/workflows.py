@@ -163,4 +163,7 @@ def editor_text(encoded: str | None) -> str:
     """A stored value as the text of an editor: JSON, laid out, kinds beyond JSON as the codec writes them."""
     if encoded is None:
         return "{}"
-    return json.dumps(json.loads(encoded), indent=2, ensure_ascii=False)
+    try:
+        return json.dumps(json.loads(encoded), indent=2, ensure_ascii=False)
+    except RecursionError:  # a JavaScript Worker can nest deeper than Python reads
+        return encoded

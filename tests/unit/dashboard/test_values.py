@@ -77,6 +77,16 @@ def test_a_damaged_value_is_shown_raw() -> None:
     assert tree_of("{oops").kind == "raw"
 
 
+def test_what_is_nested_too_deeply_is_shown_in_part_and_says_so() -> None:
+    view = value_view("params", "[" * 150 + "]" * 150, bounds=ON_ITS_PAGE)
+    node, depth = view.tree, 0
+    while node is not None and node.children:
+        node, depth = node.children[0], depth + 1
+
+    assert view.is_cut
+    assert (node and node.text, depth) == ("… nested too deeply to be shown", 101)
+
+
 def test_a_large_value_waits_until_it_is_asked_for() -> None:
     view = value_view("output", json.dumps("x" * 100_000), "/url")
 

@@ -173,6 +173,12 @@ def test_params_that_are_asked_for_must_all_be_there(store: SqliteStore) -> None
     assert ids(store, PageFilter(params=(("n", "4"), ("user.id", "u5")))) == []
 
 
+def test_params_that_are_nested_too_deeply_to_be_read_match_nothing(store: SqliteStore) -> None:
+    store._db.execute("UPDATE instance SET params = ? WHERE id = 'orders-4'", ("[" * 2_000 + "]" * 2_000,))
+
+    assert ids(store, PageFilter(params=(("n", "4"),))) == ["quick-4"]
+
+
 def test_of_triggers_one_is_enough(store: SqliteStore) -> None:
     assert len(ids(store, PageFilter(triggers=(Trigger.CRON, Trigger.API)))) == 20
 

@@ -124,8 +124,16 @@ async def test_no_value_in_a_form_breaks_an_action(dashboard: Any, path: str, na
     assert not await broken(dashboard, (("POST", where, {"data": {**given, name: one}}) for one in values))
 
 
+async def opened(dashboard: Any) -> str:
+    """The key of a saved run that was opened."""
+    saved = await dashboard.send("GET", f"{ONE}/export.json")
+    answer = await dashboard.send("POST", f"{BASE}/open", files={"file": ("run.json", saved.content)})
+    return answer.headers["location"].rpartition("/")[2]
+
+
 async def test_no_part_of_a_path_breaks_a_page(dashboard: Any) -> None:
-    usual = {"workflow": "flow", "instance": "one", "seq": "1", "which": "step-1", "form": "view", "version": "v"}
+    usual = {"opened": await opened(dashboard)}
+    usual |= {"workflow": "flow", "instance": "one", "seq": "1", "which": "step-1", "form": "view", "version": "v"}
     usual |= {"command": "pause", "job": "1", "name": "app.js", "rest": "more"}
     strange = ["²", "9" * 25, "9" * 5_000, "step-²", f"event-{'9' * 25}", "%00", "%25", "%5B", "%2Fa", "-"]
 
@@ -138,6 +146,29 @@ async def test_no_part_of_a_path_breaks_a_page(dashboard: Any) -> None:
                         yield method, path, {}
 
     assert not await broken(dashboard, requests())
+
+
+#: Below what templates can show, what Python can read, and what SQLite can.
+@pytest.mark.parametrize("depth", [250, 400, 900, 3_000])
+async def test_no_depth_of_a_value_breaks_a_page(world: Any, dashboard: Any, depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    world.store._db.execute("UPDATE instance SET params = ?", (deep,))
+    world.store._db.execute("UPDATE step SET output = ?", (deep,))
+    values = [f"/values/{which}/{form}" for which in ("params", "step-1") for form in ("view", "json", "raw")]
+    parts = [
+        "",
+        ".json",
+        "?step=1",
+        "?tab=graph",
+        "?tab=history",
+        "/compare?with=one",
+        "/export.json",
+        "/history.json",
+    ]
+    paths = [f"{ONE}{part}" for part in (*values, *parts)]
+    paths += [f"{BASE}?q=params.a:1", f"{BASE}/workflows/flow/create?like=one&carry=1&replace=1"]
+
+    assert not await broken(dashboard, (("GET", path, {}) for path in paths))
 
 
 @pytest.mark.parametrize("text", STRANGE)
