@@ -1,6 +1,6 @@
 """Which steps of a long run are shown: how it began, where it is now, what is open or failed, what was asked for.
 
-What lies between is folded, with its count; a page of a run of 25,000 steps is no longer than one of 80.
+What lies between is folded, with its count; a page of a run of 25,000 steps is no longer than one of 60.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 #: A run of up to so many steps is shown whole.
-WHOLE: Final = 80
-FIRST: Final = 20
-NEWEST: Final = 40
+WHOLE: Final = 60
+FIRST: Final = 10
+NEWEST: Final = 25
 #: So many steps unfold at a time.
 UNFOLDED: Final = 100
 #: So many open or failed ones are shown wherever they are.

@@ -27,7 +27,7 @@ from emulator.storage.view_records import Cursor, ListPage, Order
 
 Counts = dict[int, dict[Status, int]]
 
-PER_PAGE: Final = 50
+PER_PAGE: Final = 25
 #: Counts that took this long to make are shown this many times longer before they are made again.
 _DEAR: Final = 10
 _REPLAYS_KEPT: Final = 100

@@ -32,7 +32,7 @@ STEPS: Final = 1_000
 TIMES: Final = 40
 _BASE: Final = "/__dashboard"
 _INSTANCES: Final = f"{_BASE}/workflows/bench-wf/instances"
-_PER_PAGE: Final = 50
+_PER_PAGE: Final = 25
 _GIVE_UP_S: Final = 10
 
 #: From before a command is sent to the frame after which its outcome is on screen, by the page's own clock.

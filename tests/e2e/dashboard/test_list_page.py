@@ -103,11 +103,13 @@ def test_pages_follow_one_another_without_gap_or_repetition(shop: Running, open_
     page.get_by_role("link", name="Next").click()
     page.wait_for_url("**after=**")
     second = rows(page)
+    page.get_by_role("link", name="Next").click()
+    shows(page, [f"quick-{n:03d}" for n in range(9, -1, -1)])
 
-    assert first + second == [f"quick-{n:03d}" for n in range(59, -1, -1)]
+    assert first + second == [f"quick-{n:03d}" for n in range(59, 9, -1)]
     page.get_by_role("link", name="Previous").click()
     page.wait_for_url("**before=**")
-    shows(page, first)
+    shows(page, second)
 
 
 def test_nothing_matching_says_which_filter_to_drop(shop: Running, open_page: Open) -> None:

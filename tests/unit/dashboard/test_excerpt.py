@@ -23,13 +23,13 @@ def test_what_is_open_or_has_failed_is_shown_wherever_it_is() -> None:
     found = excerpt(1_000, [500])
 
     assert 500 in found.shown
-    assert found.folds == ((21, 499), (501, 960))
+    assert found.folds == ((11, 499), (501, 975))
 
 
 def test_what_is_asked_for_unfolds() -> None:
     found = excerpt(1_000, unfold=501)
 
-    assert found.folds == ((21, 500), (501 + UNFOLDED, 960))
+    assert found.folds == ((11, 500), (501 + UNFOLDED, 975))
 
 
 def test_a_chosen_step_is_shown_among_its_neighbours() -> None:
@@ -37,7 +37,7 @@ def test_a_chosen_step_is_shown_among_its_neighbours() -> None:
 
 
 def test_fewer_than_four_steps_are_never_folded() -> None:
-    assert excerpt(1_000, [24]).folds == ((25, 960),)
+    assert excerpt(1_000, [14]).folds == ((15, 975),)
 
 
 def test_nothing_outside_of_the_run_is_shown() -> None:
