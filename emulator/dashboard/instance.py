@@ -25,7 +25,7 @@ from emulator.dashboard.statuses import STATUS_LOOKS, Look
 from emulator.dashboard.steps import StepView, step_views
 from emulator.dashboard.text import duration
 from emulator.dashboard.timeline import Timeline, build_timeline
-from emulator.dashboard.urls import Urls
+from emulator.dashboard.urls import RunAddress, Urls
 from emulator.dashboard.values import ValueView, value_view
 from emulator.storage.records import (
     BufferedEvent,
@@ -61,7 +61,7 @@ class InstanceInputs:
 
     `unfold` is the first of a stretch of steps that was asked for. With `find` they are those so named.
 
-    `versions` are the ids of those that ran `passes`, by key.
+    `versions` are the ids of those that ran `passes`, by key. `opened` is the key of the file that it comes from.
     """
 
     workflow: WorkflowRow
@@ -92,8 +92,17 @@ class InstanceInputs:
     show_real: bool = False
     before_restart: bool = False
     like: str = ""
-    read_only: bool = False
+    opened: str = ""
     base_url: str = ""
+
+    @property
+    def read_only(self) -> bool:
+        """Of a file nothing can be changed."""
+        return bool(self.opened)
+
+    @property
+    def address(self) -> RunAddress:
+        return Urls().opened(self.opened) if self.opened else Urls().run(self.workflow.name, self.row.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +144,7 @@ class InstanceView:
     key: int
     id: str
     workflow: str
+    address: RunAddress
     status: Status
     look: Look
     now: NowView
@@ -171,7 +181,7 @@ class InstanceView:
 
 def build_instance(given: InstanceInputs, advice: tuple[Advice, ...] = ()) -> InstanceView:
     """The page but for what is read for one of its views alone: the panel, the graph, a replay check, snippets."""
-    name, row, urls = given.workflow.name, given.row, Urls()
+    row = given.row
     links = InstanceLinks(given)
     step_urls = {step.seq: links.step(step.seq) for step in given.steps}
     names = {step.seq: step.public_name for step in given.steps}
@@ -181,7 +191,8 @@ def build_instance(given: InstanceInputs, advice: tuple[Advice, ...] = ()) -> In
     return InstanceView(
         key=row.key,
         id=row.id,
-        workflow=name,
+        workflow=given.workflow.name,
+        address=given.address,
         status=row.status,
         look=STATUS_LOOKS[row.status],
         now=_now(given, steps, error),
@@ -189,8 +200,8 @@ def build_instance(given: InstanceInputs, advice: tuple[Advice, ...] = ()) -> In
         buttons=_buttons(given),
         error=error,
         rollback=_rollback(given),
-        params=value_view("params", given.values.params, urls.value(name, row.id, "params")),
-        output=value_view("output", given.values.output, urls.value(name, row.id, "output")),
+        params=value_view("params", given.values.params, given.address.value("params")),
+        output=value_view("output", given.values.output, given.address.value("output")),
         steps=steps,
         step_count=row.step_count,
         folds=tuple(map(links.fold, given.folded)),
@@ -300,7 +311,6 @@ class InstanceLinks:
 
     def __init__(self, given: InstanceInputs) -> None:
         self._given = given
-        self._urls = Urls()
 
     def _url(self, **changed: str | int | None) -> str:
         given = self._given
@@ -315,7 +325,7 @@ class InstanceLinks:
             parts["time"] = "real"
         if given.window is not None:
             parts["from"], parts["to"] = given.window
-        return self._urls.instance(given.workflow.name, given.row.id, **{**parts, **changed})
+        return given.address.page(**{**parts, **changed})
 
     def here(self) -> str:
         return self._url(**{"from": None, "to": None})
@@ -342,7 +352,7 @@ class InstanceLinks:
             Tab(
                 name,
                 word,
-                self._urls.instance(given.workflow.name, given.row.id, tab=None if name == "steps" else name),
+                given.address.page(tab=None if name == "steps" else name),
                 name == given.tab,
                 counts.get(name) or None,
             )

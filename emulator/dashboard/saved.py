@@ -66,12 +66,8 @@ def _plain(value: Any) -> Any:
     return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
-def load(text: str | bytes) -> SavedRun:
+def run_of(data: object) -> SavedRun:
     """Raises `NotARun` for anything that `save` has not written."""
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise NotARun(f"This is no JSON file: {error}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise NotARun('This is no saved run. Save one with "Save this run" on the page of an instance.')
     if data.get("version") != VERSION:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote, urlencode
 
@@ -37,6 +38,24 @@ def part_text(part: str) -> str:
     return unquote(part) if "%" in part else part
 
 
+@dataclass(frozen=True, slots=True)
+class RunAddress:
+    """Where a run is shown, with all that belongs to it: an instance, or a file that was opened."""
+
+    path: str
+
+    def page(self, **query: str | int | Sequence[str] | None) -> str:
+        return with_query(self.path, query)
+
+    def part(self, part: str, **query: str | int | None) -> str:
+        """Something of the run: "compare", "export.json", "test.py", ..."""
+        return with_query(f"{self.path}/{part}", query)
+
+    def value(self, which: str, form: str = "view") -> str:
+        """A stored value: `which` is params, output, step-N or event-N; `form` is view, json, python, js or raw."""
+        return f"{self.path}/values/{_part(which)}/{form}"
+
+
 class Urls:
     """Addresses by what they show; ids and names are quoted here."""
 
@@ -57,6 +76,13 @@ class Urls:
     def open_file(self) -> str:
         return f"{BASE}/open"
 
+    def opened(self, key: str) -> RunAddress:
+        """A saved run that was opened from a file."""
+        return RunAddress(f"{BASE}/open/{_part(key)}")
+
+    def run(self, workflow: str, instance_id: str) -> RunAddress:
+        return RunAddress(f"{self.workflow(workflow)}/instances/{_part(instance_id)}")
+
     def help(self) -> str:
         return f"{BASE}/help"
 
@@ -71,15 +97,7 @@ class Urls:
         return with_query(f"{self.workflow(name)}/create", {"like": like, **query})
 
     def instance(self, workflow: str, instance_id: str, **query: str | int | Sequence[str] | None) -> str:
-        return with_query(f"{self.workflow(workflow)}/instances/{_part(instance_id)}", query)
-
-    def part(self, workflow: str, instance_id: str, part: str, **query: str | int | None) -> str:
-        """Something of an instance: "compare", "export.json", "test.py", ..."""
-        return with_query(f"{self.instance(workflow, instance_id)}/{part}", query)
-
-    def value(self, workflow: str, instance_id: str, which: str, form: str = "view") -> str:
-        """A stored value: `which` is params, output, step-N or event-N; `form` is view, json, python, js or raw."""
-        return f"{self.instance(workflow, instance_id)}/values/{_part(which)}/{form}"
+        return self.run(workflow, instance_id).page(**query)
 
     def act(self, workflow: str, instance_id: str, action: str) -> str:
         return f"{self.instance(workflow, instance_id)}/do/{action}"

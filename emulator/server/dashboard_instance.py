@@ -16,19 +16,16 @@ from emulator.dashboard.entries import log_views
 from emulator.dashboard.errors import frame_at
 from emulator.dashboard.graph import GraphView
 from emulator.dashboard.instance import TABS, InstanceInputs, InstanceLinks, build_instance
-from emulator.dashboard.javascript_text import as_javascript
-from emulator.dashboard.literals import as_json, as_python
 from emulator.dashboard.panel import Need, StepPanel, need, step_input
 from emulator.dashboard.realtime import RealTime
 from emulator.dashboard.steps import settings_of, step_error, step_output, step_views
 from emulator.dashboard.timeline import engine_time, timeline_scale
-from emulator.dashboard.urls import Urls, part_text
-from emulator.dashboard.values import ON_ITS_PAGE, ValueView, value_view
 from emulator.dashboard.where import event_type
 from emulator.engine.lifecycle import allowed
-from emulator.server.dashboard_answers import HEADERS, NotFound, download, page, plain
+from emulator.server.dashboard_answers import HEADERS, page
+from emulator.server.dashboard_found import Found, RunReader
 from emulator.server.dashboard_graph import run_graph
-from emulator.server.dashboard_reads import Found, Reads
+from emulator.server.dashboard_reads import Reads
 from emulator.server.dashboard_steps import Asked, shown_steps
 from emulator.server.graph.outside import calls_outside_of_steps
 from emulator.server.whole_numbers import whole_number
@@ -62,11 +59,17 @@ class InstancePages:
         zoomed = self._zoomed(request, given)
         if zoomed is not None:
             return zoomed
+        view = replace(
+            build_instance(given, self._advice(found, given)),
+            panel=self.panel(found, given, given.selected) if given.selected is not None else None,
+        )
+        if found.opened:
+            frame = self._reads.frame(request, f"{found.row.id}, saved", section="open")
+            return page(request, "instance.html", frame, view)
         snippets = self._snippets(found)
         view = replace(
-            build_instance(given, self._advice(given)),
+            view,
             snippets=snippets,
-            panel=self.panel(given, given.selected) if given.selected is not None else None,
             graph=self._graph(request, given) if given.tab == "graph" else None,
             replay=self._reads.replays.get(found.row.key),
         )
@@ -82,18 +85,17 @@ class InstancePages:
 
     # -- what is read
     def inputs(self, request: Request, found: Found) -> InstanceInputs:
-        reader, row, query = self._reads.reader, found.row, request.query_params
+        reader, row, query = found.reader, found.row, request.query_params
         tab = query.get("tab", "steps")
         unfold, selected = whole_number(query.get("steps_from")), whole_number(query.get("step"))
         find = query.get("find", "").strip() if tab == "steps" else ""
-        real_time = RealTime(self._reads.parts.engine.clock_moves.all, self._reads.skew_ms())
+        real_time = RealTime() if found.opened else self._real_time()
         show_real = query.get("time") == "real"
         window = _window(query.get("from"), query.get("to"))
         in_engine_time = (
             (real_time.engine(window[0]), real_time.engine(window[1])) if window and show_real else window
         )
         shown = shown_steps(reader, row, Asked(unfold, selected, in_engine_time, find))
-        passes = reader.passes(row.key, _PASSES_SHOWN)
         given = InstanceInputs(
             workflow=found.workflow,
             row=row,
@@ -104,39 +106,43 @@ class InstancePages:
             folded=shown.folded,
             unfold=unfold,
             find=find,
-            now=self._reads.now(),
-            allowed={str(command): reason for command, reason in allowed(row.status).items()},
-            version=reader.version(row.version),
-            passes=passes,
-            versions=self._versions(passes),
-            tab=tab if tab in {name for name, _ in TABS} else "steps",
+            now=found.saved_at if found.opened else self._reads.now(),
+            allowed={},
+            passes=reader.passes(row.key, _PASSES_SHOWN),
+            tab=tab if tab in {name for name, _ in TABS} and not (found.opened and tab == "graph") else "steps",
             family=query.get("type", ""),
             selected=selected,
             window=window,
-            queue_place=reader.queued_before(row.key) if row.status is Status.QUEUED else None,
-            payloads=self._payloads(row, shown.steps),
-            read=self._reads.sources.of(found.workflow.script_name),
-            blocked=self._reads.blocked(self._reads.now()),
             real_time=real_time,
             show_real=show_real,
-            like=query.get("like", ""),
+            opened=found.opened,
+        )
+        given = _with_tab(given, reader)
+        return given if found.opened else self._live(given, query.get("like", ""))
+
+    def _live(self, given: InstanceInputs, like: str) -> InstanceInputs:
+        """With what is known of an instance that is stored here, and may yet go on."""
+        reader, row = self._reads.reader, given.row
+        return replace(
+            given,
+            allowed={str(command): reason for command, reason in allowed(row.status).items()},
+            version=reader.version(row.version),
+            versions=self._versions(given.passes),
+            queue_place=reader.queued_before(row.key) if row.status is Status.QUEUED else None,
+            payloads=self._payloads(row, given.steps),
+            read=self._reads.sources.of(given.workflow.script_name),
+            blocked=self._reads.blocked(given.now),
+            like=like,
             before_restart=self.was_restarted(row.key),
             base_url=self._reads.parts.url,
         )
-        return self._with_tab(given, row.key)
 
-    def _versions(self, passes: list[PassRow]) -> dict[int, str]:
+    def _real_time(self) -> RealTime:
+        return RealTime(self._reads.parts.engine.clock_moves.all, self._reads.skew_ms())
+
+    def _versions(self, passes: Sequence[PassRow]) -> dict[int, str]:
         found = {key: self._reads.reader.version(key) for key in {one.version for one in passes}}
         return {key: version.id for key, version in found.items() if version is not None}
-
-    def _with_tab(self, given: InstanceInputs, key: int) -> InstanceInputs:
-        reader = self._reads.reader
-        events = reader.events(key)
-        if given.tab == "logs":
-            return replace(given, events=events, logs=reader.logs(key, 0, _LOGS_SHOWN))
-        if given.tab == "history" and given.folded:
-            return replace(given, events=events, history=reader.last_history(key, None, _HISTORY_SHOWN))
-        return replace(given, events=events)
 
     def _payloads(self, row: InstanceRow, steps: Sequence[StepRow]) -> dict[str, str]:
         """The last payload of each type that something waits for."""
@@ -161,10 +167,8 @@ class InstancePages:
             start, end = scale.time(float(low)), scale.time(float(high))
         except (ValueError, OverflowError):
             start, end = scale.start, scale.end
-        urls = Urls()
         zoom = {"time": time, "from": start, "to": max(end, start + 1)}
-        target = urls.instance(given.workflow.name, given.row.id, **zoom)
-        return RedirectResponse(target, 303, HEADERS)
+        return RedirectResponse(given.address.page(**zoom), 303, HEADERS)
 
     def _scale(self, given: InstanceInputs, within: str) -> Any:
         low, _, high = within.partition("-")
@@ -174,8 +178,8 @@ class InstancePages:
         return timeline_scale(given.row, steps, given.now, _window(low, high), times, given.folded)
 
     # -- parts
-    def panel(self, given: InstanceInputs, seq: int) -> StepPanel | None:
-        reader, key = self._reads.reader, given.row.key
+    def panel(self, found: Found, given: InstanceInputs, seq: int) -> StepPanel | None:
+        reader, key = found.reader, given.row.key
         row = reader.step(key, seq)
         if row is None:
             return None
@@ -189,32 +193,32 @@ class InstancePages:
             {seq: links.step(seq)},
             over_at=given.row.ended_at,
         )[0]
-        value_url = Urls().value(given.workflow.name, given.row.id, f"step-{seq}")
+        value_url = given.address.value(f"step-{seq}")
         logs = [line for line in reader.logs(key, 0, _LOGS_SHOWN) if line.step == seq]
         site = reader.call_site(key, seq)
         return StepPanel(
             step=view,
             settings=settings_of(row, self.defaults()),
             error=step_error(row, given.read),
-            given=step_input(row, [self._need(given, seq, name) for name in site.needs] if site else ()),
+            given=step_input(row, [self._need(found, given, seq, name) for name in site.needs] if site else ()),
             output=step_output(row, value_url, size),
             attempts=view.tries.attempts,
             logs=log_views(logs, {seq: row.public_name}, {}),
             site=frame_at(site.file, site.line, given.read) if site else None,
-            close_url=Urls().instance(given.workflow.name, given.row.id, tab=_not_steps(given.tab)),
+            close_url=given.address.page(tab=_not_steps(given.tab)),
             previous_url=links.step(seq - 1) if seq > 1 else "",
             next_url=links.step(seq + 1) if seq < given.row.step_count else "",
             restart=not given.read_only,
         )
 
-    def _need(self, given: InstanceInputs, seq: int, name: str) -> Need:
+    def _need(self, found: Found, given: InstanceInputs, seq: int, name: str) -> Need:
         """The step of this name whose result the step `seq` was given."""
-        reader, key = self._reads.reader, given.row.key
+        reader, key = found.reader, given.row.key
         at = reader.step_before(key, seq, name)
         row = reader.step(key, at) if at is not None else None
         if row is None:
             return Need(name)
-        value_url = Urls().value(given.workflow.name, given.row.id, f"step-{row.seq}")
+        value_url = given.address.value(f"step-{row.seq}")
         size = reader.output_sizes(key, row.seq, row.seq).get(row.seq)
         return need(row, InstanceLinks(given).step(row.seq), value_url, size)
 
@@ -234,8 +238,8 @@ class InstancePages:
     def _graph(self, request: Request, given: InstanceInputs) -> GraphView | None:
         return run_graph(self._reads.reader, given, every_name=request.query_params.get("names") == "all")
 
-    def _advice(self, given: InstanceInputs) -> Any:
-        sizes = self._reads.reader.sizes(given.row.key)
+    def _advice(self, found: Found, given: InstanceInputs) -> Any:
+        sizes = found.reader.sizes(given.row.key)
         return advise(
             given.row,
             given.steps,
@@ -248,58 +252,6 @@ class InstancePages:
     def _snippets(self, found: Found) -> Any:
         base = self._reads.parts.url
         return instance_snippets(base, found.workflow.name, found.row.id)
-
-    # -- values
-    def value(self, request: Request) -> Response:
-        """A stored value in full: as a page, as JSON, as code, or as it is stored."""
-        found, which = self._reads.found(request), part_text(request.path_params["which"])
-        form = request.path_params["form"].removesuffix(".json")
-        text = self._value_text(found.row, which)
-        if isinstance(text, bytes):
-            return download(text, f"{found.row.id}-{which}.bin", "application/octet-stream")
-        writers: dict[str, Callable[[str], str]] = {
-            "json": as_json,
-            "python": as_python,
-            "js": as_javascript,
-            "raw": str,
-        }
-        if form in writers:
-            return plain(writers[form](text))
-        if form == "download":
-            return download(as_json(text), f"{found.row.id}-{which}.json", "application/json")
-        url = Urls().value(found.workflow.name, found.row.id, which)
-        view: ValueView = value_view(which, text, url, bounds=ON_ITS_PAGE)
-        if view.is_cut:
-            view = replace(view, note=f"shown in part; {len(text):,} characters in all")
-        frame = self._reads.frame(
-            request, f"{which} of {found.row.id}", section="list", selected=found.workflow.name
-        )
-        context = {"value": view, "id": found.row.id, "workflow": found.workflow.name}
-        return page(request, "value.html", frame, context)
-
-    def _value_text(self, row: InstanceRow, which: str) -> str | bytes:
-        reader = self._reads.reader
-        kind, _, number = which.partition("-")
-        text: str | None = None
-        if which in ("params", "output"):
-            text = getattr(reader.values(row.key) or _NO_VALUES, which)
-        elif kind == "step" and (seq := whole_number(number)) is not None:
-            step = reader.step(row.key, seq)
-            if step is not None and step.stream is not None:
-                return self._stream(row.key, step.seq)
-            text = step.output if step is not None else None
-        elif kind == "event" and (event := whole_number(number)) is not None:
-            text = next((one.payload for one in reader.events(row.key) if one.key == event), None)
-        if text is None:
-            raise NotFound(f'There is no stored value "{which}" (it may be sensitive, or not there yet).')
-        return text
-
-    def _stream(self, key: int, seq: int) -> bytes:
-        chunks, n = [], 0
-        while (chunk := self._reads.reader.chunk(key, seq, n)) is not None:
-            chunks.append(chunk)
-            n += 1
-        return b"".join(chunks)
 
 
 def _outside(version: VersionRow | None) -> Sequence[tuple[str, int]]:
@@ -315,3 +267,13 @@ def _not_steps(tab: str) -> str | None:
 def _window(start: str | None, end: str | None) -> tuple[int, int] | None:
     low, high = whole_number(start), whole_number(end)
     return (low, high) if low is not None and high is not None and low < high else None
+
+
+def _with_tab(given: InstanceInputs, reader: RunReader) -> InstanceInputs:
+    key = given.row.key
+    events = reader.events(key)
+    if given.tab == "logs":
+        return replace(given, events=events, logs=reader.logs(key, 0, _LOGS_SHOWN))
+    if given.tab == "history" and given.folded:
+        return replace(given, events=events, history=reader.last_history(key, None, _HISTORY_SHOWN))
+    return replace(given, events=events)

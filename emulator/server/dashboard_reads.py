@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from starlette.requests import Request
@@ -18,6 +18,8 @@ from emulator.dashboard.listing import COUNTED, ListInputs, focus_places
 from emulator.dashboard.query import ListQuery, parse_query
 from emulator.dashboard.urls import part_text
 from emulator.server.dashboard_answers import NotFound
+from emulator.server.dashboard_found import Found as Found
+from emulator.server.dashboard_opened import OpenedRuns
 from emulator.server.dashboard_sources import Sources
 from emulator.server.live import LiveEvents
 from emulator.server.parts import ServerParts
@@ -35,14 +37,6 @@ COLUMNS_COOKIE: Final = "stepwell_columns"
 THEMES: Final = ("light", "dark", "system")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """An instance that a page is about."""
-
-    workflow: WorkflowRow
-    row: InstanceRow
-
-
 class Reads:
     """Reads for pages; each method is called in a thread of the server's pool."""
 
@@ -51,6 +45,7 @@ class Reads:
         self.reader = parts.reader
         self.live = live
         self.sources = Sources(parts.folders)
+        self.opened = OpenedRuns()
         #: What came of the last replays, by the key of the instance; the oldest are forgotten.
         self.replays: OrderedDict[int, ReplayView] = OrderedDict()
         self._counts: tuple[str, int, Counts] = ("", 0, {})
@@ -149,6 +144,8 @@ class Reads:
         raise NotFound(f'There is no Workflow "{name}".')
 
     def found(self, request: Request) -> Found:
+        if (opened := request.path_params.get("opened")) is not None:
+            return self.opened.found(opened)
         workflow = self.workflow(request)
         return self.found_named(workflow, part_text(request.path_params["instance"]))
 
@@ -157,7 +154,7 @@ class Reads:
         row = self.reader.instance(key) if key is not None else None
         if row is None:
             raise NotFound(f'The Workflow "{workflow.name}" has no instance "{instance_id}" (any more).')
-        return Found(workflow, row)
+        return Found(workflow, row, self.reader)
 
     # -- the list
     def query(self, request: Request) -> ListQuery:

@@ -14,6 +14,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from emulator.dashboard.columns import chosen_columns, columns_query
+from emulator.dashboard.saved import WRONG
 from emulator.dashboard.urls import BASE
 from emulator.server.dashboard_actions import Actions
 from emulator.server.dashboard_answers import HEADERS, NotFound, page
@@ -23,6 +24,7 @@ from emulator.server.dashboard_pages import Pages
 from emulator.server.dashboard_reads import COLUMNS_COOKIE, THEMES, Reads
 from emulator.server.dashboard_runs import RunPages
 from emulator.server.dashboard_static import static
+from emulator.server.dashboard_values import ValuePages
 from emulator.server.dashboard_workflows import WorkflowPages
 from emulator.server.live import LiveEvents
 from emulator.server.parts import ServerParts
@@ -41,6 +43,7 @@ def routes(parts: ServerParts) -> list[Route]:
     pages = Pages(reads)
     instances = InstancePages(reads)
     runs = RunPages(reads, instances)
+    values = ValuePages(reads)
     workflows = WorkflowPages(reads)
     actions = Actions(reads)
     actions.before_restart = runs.keep
@@ -69,6 +72,7 @@ def routes(parts: ServerParts) -> list[Route]:
         Route(f"{BASE}/open", runs.open_file, methods=["POST"]),
         Route(f"{BASE}/open", shown.get(runs.open_form)),
         Route(f"{BASE}/open.json", shown.get(runs.open_form)),
+        *_of_a_run(f"{BASE}/open/{{opened}}", shown, instances, runs, values),
         Route(f"{BASE}/bulk", bulk.run, methods=["POST"]),
         Route(f"{BASE}/bulk", shown.get(bulk.plan)),
         Route(f"{BASE}/bulk.json", shown.get(bulk.plan)),
@@ -77,17 +81,9 @@ def routes(parts: ServerParts) -> list[Route]:
         Route(f"{BASE}/bulk/{{job}}/stop", bulk.stop, methods=["POST"]),
         Route(f"{BASE}/workflows/{{workflow}}.json", shown.get(workflows.workflow)),
         Route(f"{BASE}/workflows/{{workflow}}", shown.get(workflows.workflow)),
-        Route(f"{one}/export.json", shown.get(runs.export)),
-        Route(f"{one}/history.json", shown.get(runs.history)),
-        Route(f"{one}/test.py", shown.get(runs.test)),
-        Route(f"{one}/run.md", shown.get(runs.markdown)),
-        Route(f"{one}/error.md", shown.get(runs.error_markdown)),
-        Route(f"{one}/step-{{seq}}.md", shown.get(runs.step_markdown)),
+        *_of_a_run(one, shown, instances, runs, values),
         Route(f"{one}/compare", shown.get(runs.compare)),
         Route(f"{one}/compare.json", shown.get(runs.compare)),
-        Route(f"{one}.json", shown.get(instances.show)),
-        Route(one, shown.get(instances.show)),
-        Route(f"{one}/values/{{which}}/{{form}}", shown.get(instances.value)),
         Route(f"{one}/do/{{command}}", actions.answering(actions.command), methods=["POST"]),
         Route(f"{BASE}/workflows/{{workflow}}/create", shown.get(workflows.create)),
         Route(f"{BASE}/workflows/{{workflow}}/create.json", shown.get(workflows.create)),
@@ -95,6 +91,23 @@ def routes(parts: ServerParts) -> list[Route]:
         Route(f"{BASE}/clock/advance", actions.answering(actions.advance), methods=["POST"]),
         Route(f"{BASE}/clock/stop", actions.answering(actions.stop_clock), methods=["POST"]),
         Route(f"{BASE}/{{rest:path}}", shown.get(_nothing)),
+    ]
+
+
+def _of_a_run(
+    base: str, shown: _Shown, instances: InstancePages, runs: RunPages, values: ValuePages
+) -> list[Route]:
+    """What there is to see of an instance, and of a saved run that was opened."""
+    return [
+        Route(f"{base}/export.json", shown.get(runs.export)),
+        Route(f"{base}/history.json", shown.get(runs.history)),
+        Route(f"{base}/test.py", shown.get(runs.test)),
+        Route(f"{base}/run.md", shown.get(runs.markdown)),
+        Route(f"{base}/error.md", shown.get(runs.error_markdown)),
+        Route(f"{base}/step-{{seq}}.md", shown.get(runs.step_markdown)),
+        Route(f"{base}/values/{{which}}/{{form}}", shown.get(values.value)),
+        Route(f"{base}.json", shown.get(instances.show)),
+        Route(base, shown.get(instances.show)),
     ]
 
 
@@ -110,6 +123,11 @@ class _Shown:
                 return await run_in_threadpool(handler, request)
             except NotFound as error:
                 return await run_in_threadpool(self._missing, request, str(error))
+            except WRONG as error:
+                if "opened" not in request.path_params:
+                    raise
+                text = f"Something in the saved run is missing or wrong: {error!r}"
+                return await run_in_threadpool(self._missing, request, text)
 
         return answer
 

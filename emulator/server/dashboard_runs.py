@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from bindings.json_view import to_json
 from bindings.ports import StreamOutput
@@ -18,10 +19,11 @@ from emulator.dashboard.instance import InstanceInputs, build_instance
 from emulator.dashboard.markdown import diff_markdown, error_markdown, instance_markdown, step_markdown
 from emulator.dashboard.pytest_text import as_pytest
 from emulator.dashboard.repeatable import CopiedRun, NotRepeatable
-from emulator.dashboard.saved import WRONG, NotARun, SavedRun, load, save
+from emulator.dashboard.run_files import load
+from emulator.dashboard.saved import WRONG, NotARun, SavedRun, save
 from emulator.dashboard.urls import Urls
 from emulator.engine.history import public_event
-from emulator.server.dashboard_answers import NotFound, as_json, download, page, plain, wants_json
+from emulator.server.dashboard_answers import HEADERS, NotFound, download, page, plain, wants_json
 from emulator.server.dashboard_instance import InstancePages
 from emulator.server.dashboard_reads import Found, Reads
 from emulator.server.whole_numbers import whole_number
@@ -44,7 +46,7 @@ class RunPages:
 
     # -- taking away
     def saved(self, found: Found) -> SavedRun:
-        reader, key = self._reads.reader, found.row.key
+        reader, key = found.reader, found.row.key
         return SavedRun(
             workflow=found.workflow,
             row=found.row,
@@ -53,7 +55,7 @@ class RunPages:
             history=tuple(reader.history(key, 0, _EVERYTHING)),
             events=tuple(reader.events(key)),
             logs=tuple(reader.logs(key, 0, _EVERYTHING)),
-            saved_at=self._reads.now(),
+            saved_at=found.saved_at if found.opened else self._reads.now(),
             passes=tuple(reader.passes(key, _EVERYTHING)),
         )
 
@@ -64,16 +66,18 @@ class RunPages:
     def history(self, request: Request) -> Response:
         """Every entry as `subscribe()` delivers it."""
         found = self._reads.found(request)
-        store: Any = self._reads.reader
+        store: Any = found.reader
         entries = [
             {name: _plain(value) for name, value in public_event(store, found.row.key, found.row.id, entry).items()}
-            for entry in self._reads.reader.history(found.row.key, 0, _EVERYTHING)
+            for entry in found.reader.history(found.row.key, 0, _EVERYTHING)
         ]
-        return as_json(entries)
+        text = json.dumps(entries, indent=1)
+        return download(text, f"{found.workflow.name}-{found.row.id}-history.json", "application/json")
 
     def test(self, request: Request) -> Response:
-        run = self.saved(self._reads.found(request))
-        replay = self._reads.replays.get(run.row.key)
+        found = self._reads.found(request)
+        run = self.saved(found)
+        replay = None if found.opened else self._reads.replays.get(run.row.key)
         difference = replay.difference if replay is not None else ""
         try:
             tested = CopiedRun(run.workflow, run.row, run.values, run.steps, run.history, difference)
@@ -98,8 +102,8 @@ class RunPages:
         found, number = self._reads.found(request), request.path_params["seq"]
         given = self._instances.inputs(request, found)
         seq = whole_number(number) or 0
-        panel = self._instances.panel(given, seq)
-        row = self._reads.reader.step(found.row.key, seq)
+        panel = self._instances.panel(found, given, seq)
+        row = found.reader.step(found.row.key, seq)
         if panel is None or row is None:
             raise NotFound(f'The instance "{found.row.id}" has no step number {number}.')
         output = None if row.sensitive else row.output
@@ -159,34 +163,40 @@ class RunPages:
         async with request.form() as form:
             given = form.get("file")
             text = await given.read() if isinstance(given, UploadFile) else str(given or "")
-        return await run_in_threadpool(self._opened, request, text)
+        return await run_in_threadpool(self._opened, request, text.encode() if isinstance(text, str) else text)
 
-    def _opened(self, request: Request, text: str | bytes) -> Response:
-        frame = self._reads.frame(request, "A saved run", section="open")
+    def _opened(self, request: Request, file: bytes) -> Response:
+        """To a page of its own, which can be loaded again and has all others below it."""
         try:
-            return page(request, "instance.html", frame, build_instance(_inputs(load(text))))
+            run = load(file)
+            _try_to_show(run)
+            key = self._reads.opened.keep(run, file)
+            return RedirectResponse(Urls().opened(key).page(), 303, HEADERS)
         except NotARun as error:
             problem = str(error)
         except WRONG as error:
             problem = f"Something in the saved run is missing or wrong: {error!r}"
+        frame = self._reads.frame(request, "A saved run", section="open")
         return page(request, "open.html", frame, {"problem": problem}, 400)
 
 
-def _inputs(run: SavedRun) -> InstanceInputs:
-    return InstanceInputs(
+def _try_to_show(run: SavedRun) -> None:
+    """Raises one of `WRONG`: a file may be anybody's."""
+    given = InstanceInputs(
         workflow=run.workflow,
         row=run.row,
         values=run.values,
         steps=run.steps,
-        output_sizes={step.seq: len(step.output) for step in run.steps if step.output is not None},
+        output_sizes={},
         history=run.history,
         now=run.saved_at,
         allowed={},
+        passes=run.passes,
         events=run.events,
         logs=run.logs,
-        passes=run.passes,
-        read_only=True,
+        tab="history",
     )
+    build_instance(given)
 
 
 def _plain(value: object) -> object:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from emulator.dashboard.excerpt import NOTABLE, UNFOLDED, WHOLE, Excerpt, excerpt
+from emulator.server.dashboard_found import RunReader
 from emulator.storage.records import HistoryRow, InstanceRow, StepRow
-from emulator.storage.store import StoreReader
 from emulator.storage.view_records import StepStretch
 
 _FOUND: Final = 200
@@ -35,7 +35,7 @@ class Asked:
     find: str = ""
 
 
-def shown_steps(reader: StoreReader, row: InstanceRow, asked: Asked) -> ShownSteps:
+def shown_steps(reader: RunReader, row: InstanceRow, asked: Asked) -> ShownSteps:
     """What is open or has failed is there whatever is asked for: the page tells of it in other places too."""
     key = row.key
     if asked.find:
@@ -45,12 +45,12 @@ def shown_steps(reader: StoreReader, row: InstanceRow, asked: Asked) -> ShownSte
     return _read(reader, key, excerpt(row.step_count, wanted, unfold=asked.unfold, selected=asked.selected))
 
 
-def _wanted(reader: StoreReader, key: int, window: tuple[int, int] | None) -> Sequence[int]:
+def _wanted(reader: RunReader, key: int, window: tuple[int, int] | None) -> Sequence[int]:
     notable = reader.notable_steps(key, NOTABLE)
     return notable if window is None else [*notable, *reader.steps_within(key, *window, UNFOLDED)]
 
 
-def _read(reader: StoreReader, key: int, found: Excerpt) -> ShownSteps:
+def _read(reader: RunReader, key: int, found: Excerpt) -> ShownSteps:
     return ShownSteps(
         steps=reader.steps_of(key, found.shown),
         output_sizes=reader.sizes_of(key, found.shown),

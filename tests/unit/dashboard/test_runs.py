@@ -8,7 +8,8 @@ from emulator.dashboard.advice import advise
 from emulator.dashboard.clipboard import create_snippets, event_snippets, instance_snippets
 from emulator.dashboard.diff import Run, compare, value_changes
 from emulator.dashboard.graph import build_graph
-from emulator.dashboard.saved import NotARun, SavedRun, load, save
+from emulator.dashboard.run_files import load
+from emulator.dashboard.saved import NotARun, SavedRun, save
 from emulator.dashboard.urls import Urls, part_text
 from emulator.storage.records import (
     InstanceRow,
@@ -87,7 +88,9 @@ def test_a_saved_run_comes_back_as_it_was(
     ("text", "part"),
     [
         ("{", "no JSON"),
-        ("[]", "no saved run"),
+        ("{}", "no saved run"),
+        ("[]", "no history"),
+        ("[1]", "no history"),
         ('{"format":"stepwell-run","version":99}', "version 99"),
         ('{"format":"stepwell-run","version":1}', "missing or wrong"),
         (b"\xff\xfe", "no JSON"),

@@ -1,0 +1,91 @@
+"""Stored values in full: as pages, as text to copy, as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from emulator.dashboard.javascript_text import as_javascript
+from emulator.dashboard.literals import as_json, as_python
+from emulator.dashboard.urls import part_text
+from emulator.dashboard.values import ON_ITS_PAGE, value_view
+from emulator.server.dashboard_answers import NotFound, download, page, plain
+from emulator.server.dashboard_found import Found
+from emulator.server.dashboard_reads import Reads
+from emulator.server.whole_numbers import whole_number
+
+_WRITERS: Final[Mapping[str, Callable[[str], str]]] = {
+    "json": as_json,
+    "python": as_python,
+    "js": as_javascript,
+    "raw": str,
+}
+
+
+class ValuePages:
+    """Handlers of the values of an instance, or of a saved run."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+
+    def value(self, request: Request) -> Response:
+        """A stored value in full: as a page, as JSON, as code, or as it is stored."""
+        found, which = self._reads.found(request), part_text(request.path_params["which"])
+        form = request.path_params["form"].removesuffix(".json")
+        text = _value_text(found, which)
+        name = f"{found.row.id}-{which}"
+        if isinstance(text, bytes):
+            return download(text, f"{name}.bin", "application/octet-stream")
+        if form in _WRITERS:
+            return plain(_WRITERS[form](text))
+        if form == "download":
+            return download(as_json(text), f"{name}.json", "application/json")
+        return self._page(request, found, which, text)
+
+    def _page(self, request: Request, found: Found, which: str, text: str) -> Response:
+        view = value_view(which, text, found.address.value(which), bounds=ON_ITS_PAGE)
+        if view.is_cut:
+            view = replace(view, note=f"shown in part; {len(text):,} characters in all")
+        title = f"{which} of {found.row.id}"
+        if found.opened:
+            frame = self._reads.frame(request, title, section="open")
+        else:
+            frame = self._reads.frame(request, title, section="list", selected=found.workflow.name)
+        context = {
+            "value": view,
+            "id": found.row.id,
+            "workflow": found.workflow.name,
+            "address": found.address,
+            "read_only": bool(found.opened),
+        }
+        return page(request, "value.html", frame, context)
+
+
+def _value_text(found: Found, which: str) -> str | bytes:
+    """Raises `NotFound`."""
+    reader, key = found.reader, found.row.key
+    kind, _, number = which.partition("-")
+    text: str | None = None
+    if which in ("params", "output"):
+        text = getattr(reader.values(key), which, None)
+    elif kind == "step" and (seq := whole_number(number)) is not None:
+        step = reader.step(key, seq)
+        if step is not None and step.stream is not None and not found.opened:
+            return _stream(found, step.seq)
+        text = step.output if step is not None else None
+    elif kind == "event" and (event := whole_number(number)) is not None:
+        text = next((one.payload for one in reader.events(key) if one.key == event), None)
+    if text is None:
+        raise NotFound(f'There is no stored value "{which}" (it may be sensitive, or not there yet).')
+    return text
+
+
+def _stream(found: Found, seq: int) -> bytes:
+    chunks: list[bytes] = []
+    while (chunk := found.reader.chunk(found.row.key, seq, len(chunks))) is not None:
+        chunks.append(chunk)
+    return b"".join(chunks)
