@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 from bindings.errors import ErrorInfo
 from emulator.dashboard.statuses import STATUS_LOOKS, STEP_LOOKS, Look
 from emulator.dashboard.text import cut, duration
-from emulator.storage.records import InstanceRow, InstanceValues, StepRow
+from emulator.storage.records import InstanceRow, InstanceValues, StepKind, StepRow
 
 Verdict: TypeAlias = Literal["same", "changed", "left", "right"]
 
@@ -64,6 +64,13 @@ class DiffView:
     rows: tuple[DiffRow, ...]
     first: str
     differences: int
+
+
+def in_order(one: Run, other: Run) -> tuple[Run, Run]:
+    """The older run is on the left, whichever was asked about."""
+    return (
+        (one, other) if (one.row.created_at, one.row.key) < (other.row.created_at, other.row.key) else (other, one)
+    )
 
 
 def compare(left: Run, right: Run) -> DiffView:
@@ -132,8 +139,13 @@ def _row(left: StepRow | None, right: StepRow | None) -> DiffRow:
         left_ms=left_ms,
         right_ms=right_ms,
         changes=changes,
-        slower=_slower(left_ms, right_ms),
+        slower="" if _is_carried(left) or _is_carried(right) else _slower(left_ms, right_ms),
     )
+
+
+def _is_carried(step: StepRow | None) -> bool:
+    """Whether its result comes from another run: how often it was tried there, and for how long, is not known."""
+    return step is not None and step.kind is StepKind.DO and step.attempts == 0
 
 
 def _took(step: StepRow | None) -> int | None:
@@ -154,7 +166,7 @@ def _changes(left: StepRow, right: StepRow) -> list[Change]:
     changes = []
     if left.state is not right.state:
         changes.append(Change("state", STEP_LOOKS[left.state].word, STEP_LOOKS[right.state].word))
-    if left.attempts != right.attempts:
+    if left.attempts != right.attempts and not (_is_carried(left) or _is_carried(right)):
         changes.append(Change("attempts", str(left.attempts), str(right.attempts)))
     if _error_text(left.error) != _error_text(right.error):
         changes.append(Change("error", _error_text(left.error), _error_text(right.error)))

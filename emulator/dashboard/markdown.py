@@ -20,12 +20,12 @@ def instance_markdown(view: InstanceView, params: str | None, output: str | None
     lines = [
         f"# {view.id}",
         "",
-        f"Workflow `{view.workflow}`, status **{view.look.word}**. {view.now.sentence}",
+        f"Workflow `{_cell(view.workflow)}`. {_status(view)}",
         "",
         *(f"- {item.kind}: `{item.step.public_name}`" for item in view.now.items),
         *_value("Params", params),
         *_value("Output", output),
-        *(_error(view.error) if view.error is not None else ()),
+        *(_with_causes(view.error) if view.error is not None else ()),
         "",
         "## Steps",
         "",
@@ -61,7 +61,7 @@ def step_markdown(view: InstanceView, panel: StepPanel, output: str | None, now:
         *((f"- called at `{_cell(panel.site.place)}`",) if panel.site is not None else ()),
         *(f"- given the result of `{_cell(one.name)}`" for one in (panel.given.needs if panel.given else ())),
         *_value("Output", output),
-        *(_error(panel.error) if panel.error is not None else ()),
+        *(_with_causes(panel.error) if panel.error is not None else ()),
     ]
     if panel.attempts:
         lines += ["", "## Attempts", ""]
@@ -77,12 +77,15 @@ def step_markdown(view: InstanceView, panel: StepPanel, output: str | None, now:
 
 def error_markdown(error: ErrorView) -> str:
     """With its causes and the source lines of the user's own frames."""
-    lines: list[str] = []
+    return "\n".join(_with_causes(error)).strip() + "\n"
+
+
+def _with_causes(error: ErrorView) -> Iterable[str]:
     one: ErrorView | None = error
     while one is not None:
-        lines += [*_error(one), *_sources(one)]
+        yield from _error(one, "Error" if one is error else "Caused by")
+        yield from _sources(one)
         one = one.cause
-    return "\n".join(lines).strip() + "\n"
 
 
 def _sources(error: ErrorView) -> Iterable[str]:
@@ -102,8 +105,14 @@ def _value(title: str, text: str | None) -> Iterable[str]:
     return ("", f"## {title}", "", *_block([cut(as_json(text), _VALUE)], "json"))
 
 
-def _error(error: ErrorView) -> Iterable[str]:
-    yield from ("", f"## Error: {_cell(error.name)}", "", *_block([error.message]))
+def _status(view: InstanceView) -> str:
+    """Most sentences begin with the word of the status."""
+    word, sentence = view.look.word, view.now.sentence
+    return f"**{word}**{sentence[len(word) :]}" if sentence.startswith(word) else f"**{word}**. {sentence}"
+
+
+def _error(error: ErrorView, title: str) -> Iterable[str]:
+    yield from ("", f"## {title}: {_cell(error.name)}", "", *_block([error.message]))
     if error.stack:
         yield from ("", *_block([cut(error.stack, _VALUE)]))
 
@@ -121,7 +130,8 @@ def diff_markdown(view: DiffView) -> str:
         lines.append(f"- {change.what}: `{_cell(change.left)}` | `{_cell(change.right)}`")
     lines += ["", "| step | | left | right |", "|---|---|---|---|"]
     for row in view.rows:
-        what = "; ".join(f"{c.what}: {_cell(c.left)} → {_cell(c.right)}" for c in row.changes)
+        changes = [f"{one.what}: {_cell(one.left)} → {_cell(one.right)}" for one in row.changes]
+        what = "; ".join([*changes, *([row.slower] if row.slower else [])])
         sides = [look.word if look is not None else "–" for look in (row.left, row.right)]
         lines.append(
             f"| `{_cell(row.name)}` | {row.verdict}{': ' + what if what else ''} | {sides[0]} | {sides[1]} |"

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from bindings.json_view import to_json
 from bindings.ports import StreamOutput
 from bindings.values import Encoded
-from emulator.dashboard.diff import DiffView, Run, compare
+from emulator.dashboard.diff import DiffView, Run, compare, in_order
 from emulator.dashboard.instance import InstanceInputs, build_instance
 from emulator.dashboard.markdown import diff_markdown, error_markdown, instance_markdown, step_markdown
 from emulator.dashboard.pytest_text import as_pytest
@@ -137,14 +137,14 @@ class RunPages:
         return page(request, "compare.html", frame, {**context, "diff": view})
 
     def _diff(self, found: Found, other: str) -> DiffView:
-        mine = self._run(self.saved(found), Urls().instance(found.workflow.name, found.row.id))
+        mine = self._run(self.saved(found), found.address.page())
         if other == "before":
             before = self._before.get(found.row.key)
             if before is None:
                 raise NotFound("What it was before the restart is not known any more.")
             return compare(self._run(before, "", f"{found.row.id} before the restart"), mine)
         second = self._reads.found_named(found.workflow, other)
-        return compare(mine, self._run(self.saved(second), Urls().instance(found.workflow.name, other)))
+        return compare(*in_order(mine, self._run(self.saved(second), second.address.page())))
 
     def _run(self, saved: SavedRun, url: str, name: str | None = None) -> Run:
         return Run(name or saved.row.id, saved.row, saved.values, saved.steps, url)

@@ -6,7 +6,7 @@ import pytest
 
 from emulator.dashboard.advice import advise
 from emulator.dashboard.clipboard import create_snippets, event_snippets, instance_snippets
-from emulator.dashboard.diff import Run, compare, value_changes
+from emulator.dashboard.diff import Run, compare, in_order, value_changes
 from emulator.dashboard.graph import build_graph
 from emulator.dashboard.run_files import load
 from emulator.dashboard.saved import NotARun, SavedRun, save
@@ -68,6 +68,29 @@ def test_a_slower_step_is_said(instance: MakeInstance, step: MakeStep) -> None:
     view = compare(run(instance(), [step()]), run(instance(), [step(ended_at=3_100)]))
 
     assert view.rows[0].slower == "2 s slower"
+
+
+def test_a_carried_step_was_neither_tried_nor_timed(instance: MakeInstance, step: MakeStep) -> None:
+    carried = step(attempts=0, started_at=5_000, ended_at=5_000)
+
+    view = compare(run(instance(), [step(ended_at=3_100)]), run(instance(), [carried]))
+
+    assert view.differences == 0
+    assert view.rows[0].slower == ""
+
+
+def test_another_result_of_a_carried_step_differs_in_that_alone(instance: MakeInstance, step: MakeStep) -> None:
+    carried = step(attempts=0, output='{"ok":false}')
+
+    view = compare(run(instance(), [step()]), run(instance(), [carried]))
+
+    assert view.first == "charge-1 differs first: output.ok"
+
+
+def test_the_older_run_is_on_the_left(instance: MakeInstance) -> None:
+    old, new = run(instance(key=2, created_at=1), []), run(instance(key=1, created_at=2), [])
+
+    assert in_order(old, new) == in_order(new, old) == (old, new)
 
 
 def saved(workflow: WorkflowRow, row: InstanceRow, steps: list[StepRow], history: MakeHistory) -> SavedRun:
