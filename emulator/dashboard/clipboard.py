@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from emulator.dashboard.literals import as_json
+from emulator.dashboard.javascript_text import as_javascript
+from emulator.dashboard.literals import as_json, as_python, quoted
 
 _POST: Final = "curl -X POST"
 _JSON: Final = "-H 'content-type: application/json'"
@@ -66,13 +67,15 @@ def event_snippets(
     url = f"{_api(base, workflow)}/{quote(instance_id, safe='')}/events/{quote(event_type, safe='')}"
     body = json.dumps(json.loads(as_json(payload)), ensure_ascii=False)
     name, one, kind = shlex.quote(workflow), shlex.quote(instance_id), shlex.quote(event_type)
-    code = json.dumps({"type": event_type, "payload": json.loads(body)}, ensure_ascii=False)
+    kind_text = quoted(event_type)
     wrangler = f"wrangler workflows instances send-event {name} {one} --type {kind} --payload {shlex.quote(body)}"
     return (
         Snippet("curl", f"{_POST} {shlex.quote(url)} {_JSON} -d {shlex.quote(body)}"),
         Snippet("wrangler", f"{wrangler} --local --port {_port(base)}"),
-        Snippet("JavaScript", f"await instance.sendEvent({code});"),
-        Snippet("Python", f"await instance.send_event({code})"),
+        Snippet(
+            "JavaScript", f"await instance.sendEvent({{ type: {kind_text}, payload: {as_javascript(payload)} }});"
+        ),
+        Snippet("Python", f'await instance.send_event({{"type": {kind_text}, "payload": {as_python(payload)}}})'),
     )
 
 
@@ -83,7 +86,7 @@ def create_snippets(base: str, workflow: str, params: str) -> tuple[Snippet, ...
     return (
         Snippet("curl", f"{_POST} {shlex.quote(_api(base, workflow))} {_JSON} -d {shlex.quote(whole)}"),
         Snippet("Stepwell", ours(base, f"workflows trigger {name} {shlex.quote(body)}")),
-        Snippet("JavaScript", f"await env.{_binding(workflow)}.create({whole});"),
+        Snippet("JavaScript", f"await env.{_binding(workflow)}.create({{ params: {as_javascript(params)} }});"),
     )
 
 

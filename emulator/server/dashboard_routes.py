@@ -23,6 +23,7 @@ from emulator.server.dashboard_instance import InstancePages
 from emulator.server.dashboard_pages import Pages
 from emulator.server.dashboard_reads import COLUMNS_COOKIE, THEMES, Reads
 from emulator.server.dashboard_runs import RunPages
+from emulator.server.dashboard_snippets import Snippets
 from emulator.server.dashboard_static import static
 from emulator.server.dashboard_values import ValuePages
 from emulator.server.dashboard_workflows import WorkflowPages
@@ -45,6 +46,7 @@ def routes(parts: ServerParts) -> list[Route]:
     runs = RunPages(reads, instances)
     values = ValuePages(reads)
     workflows = WorkflowPages(reads)
+    snippets = Snippets(reads)
     actions = Actions(reads)
     actions.before_restart = runs.keep
     instances.was_restarted = runs.was_restarted
@@ -84,9 +86,15 @@ def routes(parts: ServerParts) -> list[Route]:
         *_of_a_run(one, shown, instances, runs, values),
         Route(f"{one}/compare", shown.get(runs.compare)),
         Route(f"{one}/compare.json", shown.get(runs.compare)),
+        Route(f"{one}/event/{{snippet}}", snippets.answering(snippets.of_an_event), methods=["POST"]),
         Route(f"{one}/do/{{command}}", actions.answering(actions.command), methods=["POST"]),
         Route(f"{BASE}/workflows/{{workflow}}/create", shown.get(workflows.create)),
         Route(f"{BASE}/workflows/{{workflow}}/create.json", shown.get(workflows.create)),
+        Route(
+            f"{BASE}/workflows/{{workflow}}/create/{{snippet}}",
+            snippets.answering(snippets.of_a_new_instance),
+            methods=["POST"],
+        ),
         Route(f"{BASE}/workflows/{{workflow}}/create", actions.answering(actions.create), methods=["POST"]),
         Route(f"{BASE}/clock/advance", actions.answering(actions.advance), methods=["POST"]),
         Route(f"{BASE}/clock/stop", actions.answering(actions.stop_clock), methods=["POST"]),

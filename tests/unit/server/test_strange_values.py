@@ -134,7 +134,7 @@ async def opened(dashboard: Any) -> str:
 async def test_no_part_of_a_path_breaks_a_page(dashboard: Any) -> None:
     usual = {"opened": await opened(dashboard)}
     usual |= {"workflow": "flow", "instance": "one", "seq": "1", "which": "step-1", "form": "view", "version": "v"}
-    usual |= {"command": "pause", "job": "1", "name": "app.js", "rest": "more"}
+    usual |= {"snippet": "curl", "command": "pause", "job": "1", "name": "app.js", "rest": "more"}
     strange = ["²", "9" * 25, "9" * 5_000, "step-²", f"event-{'9' * 25}", "%00", "%25", "%5B", "%2Fa", "-"]
 
     def requests() -> Iterator[tuple[str, str, dict[str, Any]]]:
