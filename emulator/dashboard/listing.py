@@ -13,7 +13,7 @@ from emulator.dashboard.statuses import ORDER, STATUS_LOOKS, Look
 from emulator.dashboard.text import cut_middle
 from emulator.dashboard.urls import Urls
 from emulator.dashboard.where import Where, where
-from emulator.storage.records import InstanceRow, Status, StepState, WorkflowRow
+from emulator.storage.records import FINITE, InstanceRow, Status, StepState, WorkflowRow
 from emulator.storage.view_records import Cursor, ListPage, Order, StepBrief, StepTally
 
 #: Up to so many matches are counted exactly where counting means looking at every row.
@@ -63,11 +63,12 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Steps of an instance by how they stand; `width_*` are hundredths of the bar."""
+    """Steps of an instance by how they stand; the open ones look as the instance does."""
 
     done: int
     failed: int
     open: int
+    open_tone: str
 
     @property
     def total(self) -> int:
@@ -77,7 +78,7 @@ class Progress:
     def spans(self) -> list[tuple[str, float, float]]:
         """(tone, start, width) of each piece in percent."""
         spans, start = [], 0.0
-        for tone, count in (("good", self.done), ("bad", self.failed), ("run", self.open)):
+        for tone, count in (("good", self.done), ("bad", self.failed), (self.open_tone, self.open)):
             if count:
                 width = 100 * count / self.total
                 spans.append((tone, round(start, 2), round(width, 2)))
@@ -216,7 +217,7 @@ def _rows(given: ListInputs, shown: Sequence[InstanceRow], links: Links) -> tupl
     for row in shown:
         workflow = workflows.get(row.workflow)
         name = workflow.name if workflow is not None else "?"
-        progress = _progress(tallies.get(row.key, ()))
+        progress = _progress(row.status, tallies.get(row.key, ()))
         sentence = where(
             row,
             focus.get(row.key),
@@ -246,10 +247,12 @@ def _rows(given: ListInputs, shown: Sequence[InstanceRow], links: Links) -> tupl
     return tuple(rows)
 
 
-def _progress(tallies: Sequence[StepTally]) -> Progress:
+def _progress(status: Status, tallies: Sequence[StepTally]) -> Progress:
     done = sum(t.count for t in tallies if t.state is StepState.COMPLETED)
     failed = sum(t.count for t in tallies if t.state is StepState.FAILED)
-    return Progress(done, failed, sum(t.count for t in tallies) - done - failed)
+    # What was open when a run ended will not go on: it is neither running nor what failed.
+    tone = "calm" if status in FINITE else STATUS_LOOKS[status].tone
+    return Progress(done, failed, sum(t.count for t in tallies) - done - failed, tone)
 
 
 def focus_places(rows: Sequence[InstanceRow], tallies: Sequence[StepTally]) -> list[tuple[int, int]]:

@@ -3,6 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from emulator.dashboard.columns import chosen_columns
 from emulator.dashboard.listing import ListInputs, ListView, build_list, focus_places
 from emulator.dashboard.query import parse_query
@@ -89,6 +91,26 @@ def test_progress_counts_steps_by_state(workflow: WorkflowRow, instance: MakeIns
 
     assert (row.progress.done, row.progress.failed, row.progress.open) == (2, 1, 1)
     assert [round(width) for _, _, width in row.progress.spans] == [50, 25, 25]
+
+
+@pytest.mark.parametrize(
+    ("status", "tone"),
+    [
+        (Status.RUNNING, "run"),
+        (Status.WAITING, "wait"),
+        (Status.PAUSED, "hold"),
+        (Status.TERMINATED, "calm"),
+        (Status.ERRORED, "calm"),
+    ],
+)
+def test_open_steps_look_as_their_instance_does(
+    workflow: WorkflowRow, instance: MakeInstance, status: Status, tone: str
+) -> None:
+    tallies = [StepTally(1, StepState.PENDING, 1, 4)]
+
+    (row,) = build_list(inputs(workflow, rows=[instance(status=status)], tallies=tallies)).rows
+
+    assert row.progress.spans == [(tone, 0, 100)]
 
 
 def test_the_sentence_of_a_row_is_about_its_newest_open_step(instance: MakeInstance) -> None:
