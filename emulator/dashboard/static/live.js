@@ -5,6 +5,7 @@ import { follow, listen, say } from "./stream.js";
 import { setClock, tick } from "./tick.js";
 
 const JOINED_MS = 100;
+const SLOWEST_MS = 300;
 let dirty = false;
 let busy = false;
 let pause = JOINED_MS;
@@ -22,29 +23,34 @@ export function refresh() {
 async function redraw() {
   dirty = false;
   const began = performance.now();
-  try {
-    await draw();
-    say();
-    // Ten redraws a second at most; under a storm of changes the page takes a third of the time.
-    const took = performance.now() - began;
-    pause = Math.max(JOINED_MS - took, 2 * took);
-  } catch {
+  const page = await read().catch(() => null);
+  if (!page) {
     say("Server not reached, trying again");
     dirty = true;
     pause = 1000;
+    return;
   }
+  say();
+  draw(page);
+  // Ten redraws a second at most. Under a storm of changes the page takes a third of the time, as long as that
+  // makes three a second.
+  const took = performance.now() - began;
+  pause = Math.max(JOINED_MS - took, Math.min(2 * took, SLOWEST_MS - took), 0);
 }
 
-async function draw() {
+async function read() {
   const list = document.getElementById("rows");
   const address = new URL(location.href);
   if (list) address.searchParams.set("shown", [...list.children].map((row) => row.dataset.key).join("."));
   const answer = await fetch(address, { headers: { Accept: "text/html" } });
   if (answer.status >= 500) throw new Error(`answer ${answer.status}`);
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  return new DOMParser().parseFromString(await answer.text(), "text/html");
+}
+
+function draw(page) {
   setClock(page.documentElement);
   document.title = page.title;
-  if (list) refreshList(page);
+  if (document.getElementById("rows")) refreshList(page);
   keepFocus(() => {
     for (const id of ["main", "side", "state"]) {
       const from = document.getElementById(id);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Callable
 
@@ -68,6 +69,35 @@ def test_fr52_twenty_updates_neither_move_nor_fold_what_one_looks_at(shop: Runni
     assert page.locator("#other-event").get_attribute("open") is not None
     assert page.locator("#value-params details").first.get_attribute("open") is None
     expect(page.locator("#step-rows a").first).to_have_text("validate-1")
+
+
+#: Lets each answer take 250 ms, and notes when the sixth redraw is drawn, in ms after the first.
+_SIX_REDRAWS = """() => {
+    const real = window.fetch;
+    window.fetch = async (...given) => {
+        const answer = await real(...given);
+        await new Promise((done) => setTimeout(done, 250));
+        return answer;
+    };
+    const seen = [];
+    document.addEventListener("redrawn", () => {
+        if (seen.push(performance.now()) === 6) window.sixth = seen[5] - seen[0];
+    });
+}"""
+
+
+def test_a_storm_of_changes_is_drawn_three_times_a_second_even_where_a_page_takes_long(
+    shop: Running, open_page: Open
+) -> None:
+    page = open_page(f"{shop.base}?workflow=invoice")
+    expect(page.locator("#live")).to_have_text("Live")
+    page.evaluate(_SIX_REDRAWS)
+    numbers = itertools.count()
+    while not (took := page.evaluate("window.sixth")):
+        shop.create("invoice", f"storm-{next(numbers)}", {})
+
+    # Five redraws after the first: 1.5 s where nothing else is done.
+    assert took < 2_500
 
 
 def test_an_idle_page_asks_for_nothing(shop: Running, open_page: Open) -> None:
