@@ -29,6 +29,8 @@ _JAVASCRIPT: Final = re.compile(
 )
 #: The place of an error as esbuild reports it.
 _BUILD: Final = re.compile(r"^\s*(?P<function>)(?P<file>[^\s:]+\.\w+):(?P<line>\d+):\d+:$")
+#: What esbuild says is wrong, or what a script threw.
+_SAID: Final = re.compile(r"^(?:\S+ \[ERROR\] |Uncaught |(?=\w*Error: ))(.+)$")
 _CAUSES_SHOWN: Final = 6
 
 
@@ -108,9 +110,16 @@ def error_view(info: ErrorInfo, read: ReadSource = no_source, causes: int = _CAU
 def load_error(text: str, read: ReadSource = no_source) -> ErrorView:
     """Why a Worker's code cannot be used: a sentence or two, then the traceback or the report of the bundler."""
     message, _, report = text.partition("\n\n")
-    is_traceback = report.startswith("Traceback")
-    name = report.rstrip().rpartition("\n")[2] if is_traceback else "The code could not be loaded"
-    return ErrorView(name, message, tuple(stack_frames(report, read)), report, None, None)
+    return ErrorView(_raised(report), message, tuple(stack_frames(report, read)), report, None, None)
+
+
+def _raised(report: str) -> str:
+    """What was raised, in its own words: Python says it last (of a syntax error without "Traceback"), others first."""
+    lines = report.strip().split("\n")
+    if any(map(_PYTHON.match, lines)):
+        return lines[-1]
+    said = next(filter(None, map(_SAID.match, lines)), None)
+    return said[1] if said is not None else "The code could not be loaded"
 
 
 def stack_frames(stack: str, read: ReadSource) -> list[StackFrame]:

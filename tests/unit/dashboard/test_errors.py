@@ -90,6 +90,24 @@ def test_code_that_cannot_be_loaded_is_shown_where_it_fails() -> None:
     assert [frame.place for frame in view.frames if frame.own] == ["/project/shop.py:3"]
 
 
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (
+            '  File "/project/shop.py", line 6\n    class Par((Base):\n             ^\n'
+            "SyntaxError: '(' was never closed\n",
+            "SyntaxError: '(' was never closed",
+        ),
+        ('\u2718 [ERROR] Expected ";" but found "x"\n\n    src/index.ts:2:8:\n', 'Expected ";" but found "x"'),
+        ("Uncaught ReferenceError: a is not defined\n    at index.js:3:1\n", "ReferenceError: a is not defined"),
+        ("TypeError: a is no function\n    at index.js:3:1\n", "TypeError: a is no function"),
+        ("", "The code could not be loaded"),
+    ],
+)
+def test_code_that_cannot_be_loaded_is_named_by_what_was_said_of_it(report: str, said: str) -> None:
+    assert load_error(f"It cannot be loaded.\n\n{report}", read).name == said
+
+
 def test_the_place_in_a_report_of_the_bundler_is_a_frame() -> None:
     report = (
         'The Worker "shop" could not be bundled.\n\n\u2718 [ERROR] Expected ";"\n\n    /project/src/index.ts:2:8:\n'
