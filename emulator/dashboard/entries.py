@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from emulator.dashboard.text import cut, duration
+from emulator.dashboard.urls import RunAddress
 from emulator.dashboard.values import ValueView, value_view
 from emulator.storage.records import BufferedEvent, EventType, HistoryRow, LogRow
 
@@ -90,15 +91,16 @@ def _text(row: HistoryRow) -> str:
 
 
 def event_views(
-    rows: Sequence[BufferedEvent], names: Mapping[int, str], urls: Mapping[int, str]
+    rows: Sequence[BufferedEvent], names: Mapping[int, str], urls: Mapping[int, str], address: RunAddress
 ) -> tuple[EventView, ...]:
+    """`address` is that of the run, whose pages have the payloads in full."""
     return tuple(
         EventView(
             type=row.type,
             received_at=row.received_at,
             claimed_by=names.get(row.claimed_by, "") if row.claimed_by is not None else "",
             claimed_url=urls.get(row.claimed_by, "") if row.claimed_by is not None else "",
-            payload=value_view(f"event-{row.key}", row.payload),
+            payload=value_view(f"event-{row.key}", row.payload, address.value(f"event-{row.key}")),
         )
         for row in rows
     )

@@ -214,7 +214,7 @@ def build_instance(given: InstanceInputs, advice: tuple[Advice, ...] = ()) -> In
         tabs=links.tabs(len(advice)),
         tab=given.tab,
         entries=entry_views(given.history, names, step_urls, given.family) if given.tab == "history" else (),
-        events=event_views(given.events, names, step_urls),
+        events=event_views(given.events, names, step_urls, given.address),
         logs=log_views(given.logs, names, step_urls),
         advice=advice,
         family=given.family,

@@ -34,6 +34,7 @@ def environment() -> Environment:
         env.filters[name] = getattr(text, name)
     env.filters["seen"] = text.visible
     env.filters["number"] = text.number
+    env.filters["without_end"] = str.removesuffix
     return env
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final
 
 from starlette.requests import Request
@@ -12,12 +11,13 @@ from starlette.responses import Response
 from emulator.dashboard.javascript_text import as_javascript
 from emulator.dashboard.literals import as_json, as_python
 from emulator.dashboard.urls import part_text
-from emulator.dashboard.values import ON_ITS_PAGE, value_view
+from emulator.dashboard.values import ON_ITS_PAGE, NoSuchPart, hits_in, part_view, value_view
 from emulator.server.dashboard_answers import NotFound, download, page, plain
 from emulator.server.dashboard_found import Found
 from emulator.server.dashboard_reads import Reads
 from emulator.server.whole_numbers import whole_number
 
+_HITS: Final = 500
 _WRITERS: Final[Mapping[str, Callable[[str], str]]] = {
     "json": as_json,
     "python": as_python,
@@ -47,9 +47,13 @@ class ValuePages:
         return self._page(request, found, which, text)
 
     def _page(self, request: Request, found: Found, which: str, text: str) -> Response:
-        view = value_view(which, text, found.address.value(which), bounds=ON_ITS_PAGE)
-        if view.is_cut:
-            view = replace(view, note=f"shown in part; {len(text):,} characters in all")
+        """All of it, or from a place on; or what contains a text."""
+        at, wanted = request.query_params.get("part", ""), request.query_params.get("find", "").strip()
+        url = found.address.value(which)
+        try:
+            view = part_view(which, text, at, url) if at else value_view(which, text, url, bounds=ON_ITS_PAGE)
+        except NoSuchPart:
+            raise NotFound(f"{which} of {found.row.id} has no such part (any more).") from None
         title = f"{which} of {found.row.id}"
         if found.opened:
             frame = self._reads.frame(request, title, section="open")
@@ -57,6 +61,8 @@ class ValuePages:
             frame = self._reads.frame(request, title, section="list", selected=found.workflow.name)
         context = {
             "value": view,
+            "is_part": bool(at),
+            "hits": hits_in(text, wanted, _HITS) if wanted else None,
             "id": found.row.id,
             "workflow": found.workflow.name,
             "address": found.address,

@@ -1,4 +1,5 @@
-// Values: a search inside them (Enter goes from hit to hit), open all, close all. They come from the server.
+// Values: a search inside them (Enter goes from hit to hit), open all, close all, what is left out loaded where it is.
+// They come from the server, which also looks through those of which not all is here: Enter asks it.
 
 export function startValues() {
   document.addEventListener("click", (event) => {
@@ -7,12 +8,19 @@ export function startValues() {
     const value = button.closest(".value");
     for (const part of value.querySelectorAll("details")) part.open = button.dataset.fold === "open";
   });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest(".value-page a[data-part]");
+    if (!link || event.metaKey || event.ctrlKey || event.shiftKey) return;
+    event.preventDefault();
+    load(link);
+  });
   document.addEventListener("input", (event) => {
     if (event.target.matches?.("input[data-search-value]")) search(event.target);
     if (event.target.id === "step-filter") filter(event.target.value);
   });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !event.target.matches?.("input[data-search-value]")) return;
+    if (event.target.form && event.target.closest(".value").dataset.cut !== undefined) return;
     event.preventDefault();
     next(event.target.closest(".value"), event.shiftKey ? -1 : 1);
   });
@@ -42,7 +50,7 @@ function mark(input) {
     if (is) hits.push(row);
     else row.classList.remove("hit-here");
   }
-  value.querySelector(".hits").textContent = wanted ? String(hits.length || "none") : "";
+  value.querySelector(".hits").textContent = wanted ? counted(value, hits.length || "none") : "";
   return hits;
 }
 
@@ -55,7 +63,22 @@ function show(value, hits, index) {
   hits.forEach((hit, at) => hit.classList.toggle("hit-here", at === index));
   const tree = value.querySelector(".tree");
   tree.scrollTop += hits[index].getBoundingClientRect().top - tree.getBoundingClientRect().top - tree.clientHeight / 3;
-  value.querySelector(".hits").textContent = `${index + 1}/${hits.length}`;
+  value.querySelector(".hits").textContent = counted(value, `${index + 1}/${hits.length}`);
+}
+
+const counted = (value, count) => (value.dataset.cut === undefined ? String(count) : `${count} of what is here; Enter: in all of it`);
+
+/** Puts what a link leads to in its place; where that fails, goes there. */
+async function load(link) {
+  const answer = await fetch(link.href).catch(() => null);
+  const page = answer?.ok && new DOMParser().parseFromString(await answer.text(), "text/html");
+  const loaded = page && page.querySelector(".value-page .tree > .branch > .inside");
+  if (!loaded) return location.assign(link.href);
+  const value = link.closest(".value");
+  const input = value.querySelector("input[data-search-value]");
+  link.closest(".leaf").replaceWith(...loaded.childNodes);
+  if (!value.querySelector("a[data-part]")) delete value.dataset.cut;
+  if (input?.value) mark(input);
 }
 
 /** Shows the steps whose name, type or state contains the text. */

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bindings import values
-from emulator.dashboard.values import ON_ITS_PAGE, Bounds, Node, tree_of, value_view
+from emulator.dashboard.values import ON_ITS_PAGE, Bounds, Node, NoSuchPart, hits_in, part_view, tree_of, value_view
 
 
 def leaf(text: str) -> Node:
@@ -54,6 +54,69 @@ def test_a_long_value_is_shown_in_part_and_says_so() -> None:
 
     assert len(node.children) == 10
     assert node.children[-1].text == "… 991 more"
+
+
+def test_what_is_left_out_says_where_it_begins() -> None:
+    node = tree_of('{"a":1,"rows":[[0,1],[2,3,4,5]]}', Bounds(1_000, 8, 400))
+
+    assert [child.at for child in node.children[1].children[1].children] == ["", "1.1:1"]
+
+
+def test_a_part_goes_on_where_the_tree_was_cut() -> None:
+    text = json.dumps({"rows": list(range(10_000))})
+    root = tree_of(text, ON_ITS_PAGE)
+    seen = [child.text for child in root.children[0].children]
+
+    while seen[-1].startswith("…"):
+        view = part_view("output", text, root_note(root).at, "/url")
+        assert view.tree is not None
+        root = view.tree
+        seen[-1:] = [child.text for child in root.children]
+
+    assert seen == list(map(str, range(10_000)))
+    assert root.label == "rows"
+
+
+def root_note(root: Node) -> Node:
+    while root.children:
+        root = root.children[-1]
+    return root
+
+
+def test_what_is_nested_deeply_is_a_part_of_its_own() -> None:
+    text = "[" * 150 + "]" * 150
+    note = root_note(tree_of(text))
+
+    view = part_view("output", text, note.at, "/url")
+
+    assert view.tree is not None
+    assert not view.is_cut
+    assert view.tree.label == ".".join(["0"] * 100)
+
+
+@pytest.mark.parametrize("at", ["0:5", "7:0", "x:1", ":-1", "-1:0", "0.0.0:0", "", "²:0", ":"])
+def test_a_place_that_there_is_not_is_refused(at: str) -> None:
+    with pytest.raises(NoSuchPart):
+        part_view("output", '{"a":1}', at, "/url")
+
+
+def test_all_of_a_value_is_looked_through() -> None:
+    text = json.dumps([{"id": n} for n in range(8_500)])
+
+    hits = hits_in(text, "ID", 3)
+
+    assert hits.count == 8_500
+    assert [(node.label, node.text) for node in hits.nodes] == [("0.id", "0"), ("1.id", "1"), ("2.id", "2")]
+
+
+def test_what_was_found_is_shown_at_its_place() -> None:
+    text = '{"a":{"b":[1,"needle"]}}'
+    (hit,) = hits_in(text, "needle", 9).nodes
+
+    view = part_view("output", text, hit.at, "/url")
+
+    assert view.tree is not None
+    assert (view.tree.label, view.tree.children[0].text) == ("a.b", "needle")
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
