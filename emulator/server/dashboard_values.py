@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -18,6 +20,7 @@ from emulator.server.dashboard_reads import Reads
 from emulator.server.whole_numbers import whole_number
 
 _HITS: Final = 500
+_BYTES: Final = '{"$":"bytes"'
 _WRITERS: Final[Mapping[str, Callable[[str], str]]] = {
     "json": as_json,
     "python": as_python,
@@ -38,8 +41,10 @@ class ValuePages:
         form = request.path_params["form"].removesuffix(".json")
         text = _value_text(found, which)
         name = f"{found.row.id}-{which}"
-        if isinstance(text, bytes):
-            return download(text, f"{name}.bin", "application/octet-stream")
+        raw = text if isinstance(text, bytes) else _bytes(text) if form == "download" else None
+        if raw is not None:
+            return download(raw, f"{name}.bin", "application/octet-stream")
+        assert isinstance(text, str)
         if form in _WRITERS:
             return plain(_WRITERS[form](text))
         if form == "download":
@@ -88,6 +93,14 @@ def _value_text(found: Found, which: str) -> str | bytes:
     if text is None:
         raise NotFound(f'There is no stored value "{which}" (it may be sensitive, or not there yet).')
     return text
+
+
+def _bytes(text: str) -> bytes | None:
+    """Those of a value that is bytes and nothing else, whichever class of JavaScript they are of."""
+    if not text.startswith(_BYTES):
+        return None
+    tree = json.loads(text)
+    return base64.b64decode(tree["v"]) if tree.get("$") == "bytes" else None
 
 
 def _stream(found: Found, seq: int) -> bytes:

@@ -15,6 +15,8 @@ ONE: Final = "/__dashboard/workflows/flow/instances/view"
 async def rows(payload: Any, step: Any) -> Any:
     await step.do("rows", lambda _: {"rows": [{"id": n, "name": f"row {n}"} for n in range(8_500)]})
     await step.do("text", lambda _: "é" * 450_000)
+    await step.do("bytes", lambda _: bytes(range(256)) * 800)
+    await step.do("bytes inside", lambda _: {"raw": b"ab"})
     return await step.wait("approval", "go")
 
 
@@ -83,3 +85,18 @@ async def test_the_forms_of_a_value_have_addresses_that_exist(shop: Any) -> None
     for form in ("json", "python", "js", "download"):
         (url,) = set(re.findall(rf'href="([^"]*/{form})"', page))
         assert (await shop.send("GET", url)).status_code == 200
+
+
+async def test_bytes_are_downloaded_as_they_are(shop: Any) -> None:
+    answer = await shop.send("GET", f"{ONE}/values/step-3/download")
+
+    assert answer.content == bytes(range(256)) * 800
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["content-disposition"] == 'attachment; filename="view-step-3.bin"'
+
+
+async def test_bytes_among_others_are_downloaded_as_json(shop: Any) -> None:
+    answer = await shop.send("GET", f"{ONE}/values/step-4/download")
+
+    assert answer.json() == {"raw": [97, 98]}
+    assert answer.headers["content-disposition"] == 'attachment; filename="view-step-4.json"'
