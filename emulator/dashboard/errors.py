@@ -114,7 +114,7 @@ def load_error(text: str, read: ReadSource = no_source) -> ErrorView:
 
 
 def _raised(report: str) -> str:
-    """What was raised, in its own words: Python says it last (of a syntax error without "Traceback"), others first."""
+    """What was raised, in its own words: Python says it last, a syntax error without "Traceback"; others first."""
     lines = report.strip().split("\n")
     if any(map(_PYTHON.match, lines)):
         return lines[-1]

@@ -268,7 +268,7 @@ def _facts(given: InstanceInputs) -> list[Fact]:
     facts.append(Fact("Steps", str(row.step_count)))
     facts.append(Fact("Trigger", row.trigger + _schedule(row)))
     if given.version is not None:
-        facts.append(Fact("Version", f"{given.version.id[:18]} ({given.version.language})"))
+        facts.append(Fact("Version", f"{given.version.id[:12]} ({given.version.language})"))
     if row.expires_at is not None:
         facts.append(Fact("Kept until", at=row.expires_at))
     return facts

@@ -61,7 +61,7 @@ def test_what_was_done_is_said_on_the_page_that_follows(shop: Running, open_page
     shop.create("quick", "said", {})
     shop.idle()
     page = live(open_page(shop.instance_url("quick", "said")))
-    page.get_by_role("button", name="Restart").click()
+    page.get_by_role("button", name="Restart", exact=True).click()
     page.keyboard.press("Enter")
     expect(page.locator("#toasts")).to_have_text("said starts again")
 

@@ -239,7 +239,7 @@ def test_restart_asks_and_offers_to_compare_with_before(shop: Running, open_page
     shop.create("quick", "again", {"n": 4})
     shop.idle()
     page = open_page(shop.instance_url("quick", "again"))
-    page.get_by_role("button", name="Restart").click()
+    page.get_by_role("button", name="Restart", exact=True).click()
     page.locator("#ask").get_by_role("button", name="Restart").click()
 
     page.get_by_role("link", name="Compare with before").click()
@@ -260,6 +260,29 @@ def test_restart_from_a_step_keeps_what_came_before(shop: Running, open_page: Op
     kept = [entry for entry in before if entry[1].startswith(("step", "attempt"))][:8]  # of the first two steps
     assert set(kept) <= set(after)
     assert after != before
+
+
+def test_a_row_of_the_timeline_restarts_from_its_step_and_is_asked_about_first(
+    shop: Running, open_page: Open
+) -> None:
+    shop.create("quick", "from-row", {})
+    shop.idle()
+    page = open_page(shop.instance_url("quick", "from-row"))
+    expect(page.locator("#live")).to_have_text("Live")
+    again = page.locator("#step-2 .again")
+    expect(again).to_have_css("opacity", "0")
+    page.locator("#step-2 a").focus()
+    page.keyboard.press("Tab")
+    expect(again).to_be_focused()
+    expect(again).to_have_css("opacity", "1")
+
+    page.keyboard.press("Enter")
+    expect(page.locator("#ask h2")).to_have_text("Restart from-row from transform-1?")
+    page.keyboard.press("Escape")
+    expect(again).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    expect(page.locator("#toasts")).to_have_text("from-row starts again from transform-1")
 
 
 async def _history(shop: Running, instance_id: str) -> list[tuple[int, str]]:
@@ -644,3 +667,41 @@ def test_v12_the_address_for_events_is_copied_as_curl(shop: Running, open_page: 
     command = page.locator("#now [data-copy*='curl']").get_attribute("data-copy")
     assert command is not None
     assert "/workflows/orders/instances/hooked/events/approval" in command
+
+
+def test_the_now_box_begins_high_in_a_window_of_360_px_and_the_lesser_actions_are_folded(
+    shop: Running, open_page: Open
+) -> None:
+    shop.create("orders", "narrow-window", {})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "narrow-window"), width=360)
+    now = page.locator("#now").bounding_box()
+    assert now is not None
+    assert now["y"] < 300
+    expect(page.get_by_role("button", name="Delete")).to_be_hidden()
+
+    page.locator(".actions .more summary").click()
+    expect(page.get_by_role("button", name="Delete")).to_be_visible()
+    expect(page.get_by_role("link", name="Compare…")).to_be_visible()
+
+
+def test_the_bar_at_the_top_fits_a_window_of_360_px_when_the_clock_was_moved(
+    shop: Running, open_page: Open
+) -> None:
+    shop.do(lambda: shop.engine.advance(46 * 60_000 + 48_000))
+    page = open_page(shop.base, width=360)
+    expect(page.locator("#clock-chip")).to_contain_text("+")
+
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    expect(page.locator(".themes button").last).to_be_in_viewport(ratio=1)
+
+
+def test_a_long_duration_stays_in_its_column_of_the_timeline(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "long-nap", {"sleep": "300 days"})
+    shop.idle()
+    shop.do(lambda: shop.engine.advance(123 * 86_400_000 + 45_000_000))
+    page = open_page(shop.instance_url("orders", "long-nap"))
+    cells = page.locator("#step-rows td.num")
+    expect(cells.first).to_contain_text("123 d 12 h")
+
+    assert all(cells.evaluate_all("(all) => all.map((cell) => cell.scrollWidth <= cell.clientWidth)"))
