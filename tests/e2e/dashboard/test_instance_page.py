@@ -304,53 +304,6 @@ def test_delete_asks_and_goes_back_to_the_list(shop: Running, open_page: Open) -
     expect(page.locator("main")).to_contain_text('has no instance "gone-soon"')
 
 
-@pytest.mark.parametrize(
-    ("verb", "question", "done"),
-    [("Terminate", "Terminate {id}?", "Terminated"), ("Restart", "Restart {id} from the top?", "It was restarted")],
-)
-def test_what_cannot_be_undone_is_asked_without_scripts_as_well(
-    shop: Running, open_page: Open, verb: str, question: str, done: str
-) -> None:
-    name = f"unscripted-{verb}"
-    shop.create("orders", name, {})
-    shop.idle()
-    page = open_page(f"{shop.instance_url('orders', name)}?tab=logs", scripts=False)
-    page.get_by_role("button", name=verb).click()
-    expect(page.locator("h1")).to_have_text(question.format(id=name))
-    assert shop.status("orders", name) == "waiting"
-
-    page.get_by_role("button", name=verb).click()
-    expect(page.locator("main")).to_contain_text(done)
-
-
-def test_a_reason_is_given_without_scripts(shop: Running, open_page: Open) -> None:
-    shop.create("orders", "unscripted-reason", {})
-    shop.idle()
-    page = open_page(shop.instance_url("orders", "unscripted-reason"), scripts=False)
-    page.get_by_role("button", name="Terminate").click()
-    page.locator("#reason").fill("ordered twice")
-    page.get_by_role("button", name="Terminate").click()
-
-    expect(page.locator("#now")).to_contain_text("Reason: ordered twice")
-
-
-def test_delete_and_restart_from_a_step_ask_without_scripts_and_can_be_cancelled(
-    shop: Running, open_page: Open
-) -> None:
-    shop.create("quick", "unscripted-kept", {})
-    shop.idle()
-    page = open_page(f"{shop.instance_url('quick', 'unscripted-kept')}?step=2", scripts=False)
-    page.get_by_role("button", name="Restart from this step").click()
-    expect(page.locator("h1")).to_have_text("Restart unscripted-kept from transform-1?")
-    page.get_by_role("link", name="Cancel").click()
-    page.get_by_role("button", name="Delete").click()
-    expect(page.locator("h1")).to_have_text("Delete unscripted-kept?")
-    assert shop.status("quick", "unscripted-kept") == "complete"
-
-    page.get_by_role("button", name="Delete").click()
-    expect(page).to_have_url(re.compile("workflow=quick"))
-
-
 def test_create_checks_the_params_and_shows_the_new_instance(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}/workflows/quick/create")
     page.locator("#params").fill('{"n": 77')
@@ -667,41 +620,3 @@ def test_v12_the_address_for_events_is_copied_as_curl(shop: Running, open_page: 
     command = page.locator("#now [data-copy*='curl']").get_attribute("data-copy")
     assert command is not None
     assert "/workflows/orders/instances/hooked/events/approval" in command
-
-
-def test_the_now_box_begins_high_in_a_window_of_360_px_and_the_lesser_actions_are_folded(
-    shop: Running, open_page: Open
-) -> None:
-    shop.create("orders", "narrow-window", {})
-    shop.idle()
-    page = open_page(shop.instance_url("orders", "narrow-window"), width=360)
-    now = page.locator("#now").bounding_box()
-    assert now is not None
-    assert now["y"] < 300
-    expect(page.get_by_role("button", name="Delete")).to_be_hidden()
-
-    page.locator(".actions .more summary").click()
-    expect(page.get_by_role("button", name="Delete")).to_be_visible()
-    expect(page.get_by_role("link", name="Compare…")).to_be_visible()
-
-
-def test_the_bar_at_the_top_fits_a_window_of_360_px_when_the_clock_was_moved(
-    shop: Running, open_page: Open
-) -> None:
-    shop.do(lambda: shop.engine.advance(46 * 60_000 + 48_000))
-    page = open_page(shop.base, width=360)
-    expect(page.locator("#clock-chip")).to_contain_text("+")
-
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
-    expect(page.locator(".themes button").last).to_be_in_viewport(ratio=1)
-
-
-def test_a_long_duration_stays_in_its_column_of_the_timeline(shop: Running, open_page: Open) -> None:
-    shop.create("orders", "long-nap", {"sleep": "300 days"})
-    shop.idle()
-    shop.do(lambda: shop.engine.advance(123 * 86_400_000 + 45_000_000))
-    page = open_page(shop.instance_url("orders", "long-nap"))
-    cells = page.locator("#step-rows td.num")
-    expect(cells.first).to_contain_text("123 d 12 h")
-
-    assert all(cells.evaluate_all("(all) => all.map((cell) => cell.scrollWidth <= cell.clientWidth)"))
