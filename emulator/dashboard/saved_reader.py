@@ -90,6 +90,9 @@ class SavedReader:
     def call_site(self, _: int, seq: int) -> CallSite | None:
         return None
 
+    def given_config(self, _: int, seq: int) -> frozenset[str] | None:
+        return None
+
     def chunk(self, _: int, seq: int, n: int) -> bytes | None:
         return None
 

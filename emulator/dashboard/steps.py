@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -135,21 +135,42 @@ def _summary(row: StepRow) -> str:
     return ""
 
 
-def settings_of(row: StepRow, defaults: Mapping[str, object]) -> tuple[Setting, ...]:
-    """The config line by line. `defaults` are limits by name; what equals them may as well not be given."""
+def settings_of(
+    row: StepRow, defaults: Mapping[str, object], given: Container[str] | None = None
+) -> tuple[Setting, ...]:
+    """The config line by line. `given` are the parts that the code gives; where that is not known, what equals the
+    `defaults` (limits by name) is taken for one.
+    """
     config: dict[str, Any] = json.loads(row.config)
+
+    def is_default(name: str, *, equal: bool) -> bool:
+        return equal if given is None else name not in given
+
     if row.kind is StepKind.SLEEP:
         return (Setting("duration", duration(config.get("durationMs", 0))),)
     if row.kind is StepKind.WAIT_FOR_EVENT:
         timeout = config.get("timeoutMs", 0)
-        is_default = timeout == defaults.get("wait_timeout_default_ms")
-        return (Setting("event type", str(config.get("type"))), Setting("timeout", duration(timeout), is_default))
+        equal = timeout == defaults.get("wait_timeout_default_ms")
+        return (
+            Setting("event type", str(config.get("type"))),
+            Setting("timeout", duration(timeout), is_default("timeout", equal=equal)),
+        )
     retries = config.get("retries", {})
+    limit, backoff = retries.get("limit"), retries.get("backoff")
+    delay, timeout = _milliseconds(retries.get("delay")), _milliseconds(config.get("timeout"))
     found = [
-        Setting("retries", str(retries.get("limit")), retries.get("limit") == defaults.get("retry_limit")),
-        _delay("delay", retries.get("delay"), defaults.get("retry_delay_ms")),
-        Setting("backoff", str(retries.get("backoff")), retries.get("backoff") == defaults.get("retry_backoff")),
-        _delay("timeout of an attempt", config.get("timeout"), defaults.get("step_timeout_ms")),
+        Setting("retries", str(limit), is_default("limit", equal=limit == defaults.get("retry_limit"))),
+        Setting(
+            "delay",
+            _duration(retries.get("delay"), delay),
+            is_default("delay", equal=delay == defaults.get("retry_delay_ms")),
+        ),
+        Setting("backoff", str(backoff), is_default("backoff", equal=backoff == defaults.get("retry_backoff"))),
+        Setting(
+            "timeout of an attempt",
+            _duration(config.get("timeout"), timeout),
+            is_default("timeout", equal=timeout == defaults.get("step_timeout_ms")),
+        ),
     ]
     if "sensitive" in config:
         found.append(Setting("sensitive", str(config["sensitive"])))
@@ -158,21 +179,20 @@ def settings_of(row: StepRow, defaults: Mapping[str, object]) -> tuple[Setting, 
     return tuple(found)
 
 
-def _delay(name: str, value: object, default: object) -> Setting:
-    if value == "[dynamic]":
-        return Setting(name, "by a function")
-    ms = _milliseconds(value)
-    return Setting(name, str(value)) if ms is None else Setting(name, duration(ms), ms == default)
-
-
 def _milliseconds(value: object) -> int | None:
-    """A duration as it was given; None where there is none."""
+    """None for a function, and for what is no duration."""
     for lenient in (False, True):
         try:
             return duration_ms(value, lenient=lenient)
         except InvalidDuration:
             continue
     return None
+
+
+def _duration(value: object, ms: int | None) -> str:
+    if ms is not None:
+        return duration(ms)
+    return "by a function" if value == "[dynamic]" else str(value)
 
 
 def step_error(row: StepRow, read: ReadSource = no_source) -> ErrorView | None:

@@ -63,9 +63,9 @@ class Attempts:
         self._limits = run.instance.workflow.limits
         self._room: Room | None = None
 
-    def begin_first(self, row: StepRow, site: CallSite | None) -> None:
-        """Stores a new step together with its first attempt."""
-        self._core.store.insert_step(self._instance.key, row, site)
+    def begin_first(self, row: StepRow, site: CallSite | None, given: tuple[str, ...]) -> None:
+        """Stores a new step together with its first attempt; `given` are the fields of its config that are."""
+        self._core.store.insert_step(self._instance.key, row, site, given)
         self._instance.log(_T.STEP_STARTED, _T.ATTEMPT_STARTED, step=row.seq, attempt=1)
         self._run.note_running()
 

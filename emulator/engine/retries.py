@@ -33,7 +33,8 @@ class StepConfig:
     """A step's config with the defaults filled in.
 
     `shown` is what the callback sees (durations in the form given, a delay function left out) and `shown_text` its
-    JSON; `text` is the JSON of the same for the history, where a delay function is "[dynamic]".
+    JSON; `text` is the JSON of the same for the history, where a delay function is "[dynamic]". `given` names the
+    fields that are no defaults.
     """
 
     limit: int
@@ -45,6 +46,7 @@ class StepConfig:
     shown: Mapping[str, object]
     shown_text: str
     text: str
+    given: tuple[str, ...]
 
     def delay_after(self, attempt: int) -> int:
         """Milliseconds between failed attempt `attempt` (from 1) and the next: no jitter, no cap."""
@@ -154,6 +156,10 @@ class StepConfigs:
             shown=shown,
             shown_text=json.dumps(shown, separators=(",", ":")),
             text=json.dumps(logged, separators=(",", ":")),
+            given=(
+                *(name for name in _RETRY_KEYS if name in retries),
+                *(("timeout",) if "timeout" in given else ()),
+            ),
         )
 
 

@@ -99,7 +99,7 @@ class Steps:
             row.has_rollback = undo is not None
             self._warn_of_nesting(row)
             self._warn_of_timeout(row, settings.timeout_ms)
-            self._attempts.begin_first(row, site)
+            self._attempts.begin_first(row, site, settings.given)
         elif row.state is StepState.COMPLETED:
             self._pass_over(row)
             return self._stored(row)
@@ -255,7 +255,8 @@ class Steps:
             raise stored_error(row)
         if is_new:
             row.due_at = due_in(self._core.clock, timeout_ms)
-            self._core.store.insert_step(self._run.instance.key, row, site)
+            timeout = ("timeout",) if "timeout" in given else ()
+            self._core.store.insert_step(self._run.instance.key, row, site, timeout)
             self._run.instance.log(_T.WAIT_STARTED, step=row.seq)
             if self._forced_timeout(row):
                 row.due_at = row.started_at

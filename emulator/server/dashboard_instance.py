@@ -198,7 +198,7 @@ class InstancePages:
         site = reader.call_site(key, seq)
         return StepPanel(
             step=view,
-            settings=settings_of(row, self.defaults()),
+            settings=settings_of(row, self.defaults(), reader.given_config(key, seq)),
             error=step_error(row, given.read),
             given=step_input(row, [self._need(found, given, seq, name) for name in site.needs] if site else ()),
             output=step_output(row, value_url, size),

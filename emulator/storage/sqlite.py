@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import apsw
 
@@ -34,6 +34,10 @@ from emulator.storage.records import (
 from emulator.storage.sealing import seal
 from emulator.storage.store import Conflict, Site
 
+#: What steps share that are called in one place: their config, the place, the parts of the config given there.
+Called: TypeAlias = tuple[str, Site | None, tuple[str, ...] | None]
+
+_NO_SITE = (None, 0, ())
 #: Rank of a queued instance that has run before; new ones have rank 0, so they come after.
 _EVERYTHING = 0
 
@@ -49,7 +53,7 @@ class SqliteStore(SqliteReader):
         self._readers: list[SqliteReader] = []
         self._dirty = False
         self._first_write: Callable[[], None] | None = None
-        self._config_keys: dict[tuple[str, Site | None], int] = {}
+        self._config_keys: dict[Called, int] = {}
         self._broken: apsw.Error | None = None
         self._checkpoints = None if path == ":memory:" else Checkpoints(path, self._db)
 
@@ -287,8 +291,11 @@ class SqliteStore(SqliteReader):
         return [key for (key,) in self._all("instance_keys", (workflow,))]
 
     # -- steps
-    def insert_step(self, key: int, step: StepRow, site: Site | None = None) -> None:
-        config = self._config_keys.get((step.config, site)) or self._config_key(step.config, site)
+    def insert_step(
+        self, key: int, step: StepRow, site: Site | None = None, given: tuple[str, ...] | None = None
+    ) -> None:
+        called = (step.config, site, given)
+        config = self._config_keys.get(called) or self._config_key(called)
         self._write(
             "insert_step",
             (
@@ -307,11 +314,13 @@ class SqliteStore(SqliteReader):
             ),
         )
 
-    def _config_key(self, text: str, site: Site | None) -> int:
-        stored = "" if site is None else json.dumps(site, ensure_ascii=False)
+    def _config_key(self, called: Called) -> int:
+        text, site, given = called
+        parts = [*(site or _NO_SITE), *([given] if given is not None else [])]
+        stored = "" if site is None and given is None else json.dumps(parts, ensure_ascii=False)
         key = int(self._write_returning("put_config", (text, stored)))
         if len(self._config_keys) < 1_000:  # dynamic configs would fill the memory
-            self._config_keys[text, site] = key
+            self._config_keys[called] = key
         return key
 
     def start_attempt(self, key: int, seq: int, attempt: int) -> None:

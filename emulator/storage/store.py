@@ -246,8 +246,12 @@ class Store(StoreReader, Protocol):
     def instance_keys(self, workflow: int) -> list[int]: ...
 
     # -- steps
-    def insert_step(self, key: int, step: StepRow, site: Site | None = None) -> None:
-        """`site` costs no byte of the step: it lies beside its config, once for all steps called there."""
+    def insert_step(
+        self, key: int, step: StepRow, site: Site | None = None, given: tuple[str, ...] | None = None
+    ) -> None:
+        """`site`, and which parts of the config were `given`, cost no byte of the step: they lie beside its config,
+        once for all steps called there.
+        """
         ...
 
     def start_attempt(self, key: int, seq: int, attempt: int) -> None:

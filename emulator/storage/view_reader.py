@@ -108,11 +108,18 @@ class ViewReads:
         return [self._step(row) for row in self._all("step_window", (key, from_seq, limit))]
 
     def call_site(self, key: int, seq: int) -> CallSite | None:
+        file, line, needs, *_ = self._called(key, seq) or (None, 0, ())
+        return CallSite(file, line, tuple(needs)) if file is not None else None
+
+    def given_config(self, key: int, seq: int) -> frozenset[str] | None:
+        _, _, _, *given = self._called(key, seq) or (None, 0, ())
+        return frozenset(given[0]) if given else None
+
+    def _called(self, key: int, seq: int) -> list[Any] | None:
+        """File, line, the names of what it needs, and (since that is told) the given parts of its config."""
         rows = self._all("call_site", (key, seq))
-        if not rows or not rows[0][0]:
-            return None
-        file, line, needs = json.loads(rows[0][0])
-        return CallSite(file, line, tuple(needs))
+        called: list[Any] | None = json.loads(rows[0][0]) if rows and rows[0][0] else None
+        return called
 
     def step_before(self, key: int, seq: int, name: str) -> int | None:
         found: int | None = self._all("step_before", (key, seq, name))[0][0]

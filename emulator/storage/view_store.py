@@ -63,6 +63,10 @@ class ViewReader(Protocol):
         """Where a step was called; None where its host did not say."""
         ...
 
+    def given_config(self, key: int, seq: int) -> frozenset[str] | None:
+        """Which parts of a step's config the code has given: limit, delay, backoff, timeout. None: not known."""
+        ...
+
     def step_before(self, key: int, seq: int, name: str) -> int | None:
         """The seq of the last `step.do` of this name that began before the step `seq`."""
         ...

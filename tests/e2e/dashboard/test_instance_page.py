@@ -585,32 +585,6 @@ def test_the_history_is_given_as_subscribe_gives_it(shop: Running, open_page: Op
     assert events[-1]["output"] == {"n": 1}
 
 
-def test_an_event_is_copied_with_the_payload_that_is_typed(shop: Running, open_page: Open) -> None:
-    shop.create("orders", "typed", {"sleep": 0})
-    shop.idle()
-    page = open_page(shop.instance_url("orders", "typed"))
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.locator("#now textarea").first.fill('{"by": "Meera"}')
-    page.locator("#now .copies").get_by_role("button", name="curl").click()
-    expect(page.locator(".toast")).to_contain_text("Copied: curl")
-
-    assert """-d '{"by": "Meera"}'""" in page.evaluate("navigator.clipboard.readText()")
-
-    page.locator("#now textarea").first.fill("{by")
-    page.locator("#now .copies").get_by_role("button", name="curl").click()
-    expect(page.locator(".toast.bad")).to_contain_text("are no JSON")
-
-
-def test_new_instances_are_copied_with_the_params_that_are_typed(shop: Running, open_page: Open) -> None:
-    page = open_page(f"{shop.base}/workflows/orders/create")
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.locator("#params").fill('{"n": 4711}')
-    page.get_by_role("button", name="Copy: JavaScript").click()
-    expect(page.locator(".toast")).to_contain_text("Copied")
-
-    assert "4711" in page.evaluate("navigator.clipboard.readText()")
-
-
 def test_v12_the_address_for_events_is_copied_as_curl(shop: Running, open_page: Open) -> None:
     """V12: the outside finds the run by the URL of its events."""
     shop.create("orders", "hooked", {"sleep": 0})

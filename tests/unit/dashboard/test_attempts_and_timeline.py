@@ -71,6 +71,14 @@ def test_a_failed_step_says_its_error_in_a_line(step: MakeStep) -> None:
     assert view.summary == "E: m"
 
 
+def test_what_the_code_gives_is_no_default_whatever_it_equals(step: MakeStep) -> None:
+    defaults = {"retry_limit": 2, "retry_delay_ms": 1_000, "retry_backoff": "linear", "step_timeout_ms": 600_000}
+
+    found = {one.name: one.default for one in settings_of(step(), defaults, {"limit", "delay", "backoff"})}
+
+    assert found == {"retries": False, "delay": False, "backoff": False, "timeout of an attempt": True}
+
+
 def test_defaults_of_a_config_are_told_apart_from_given_ones(step: MakeStep) -> None:
     defaults = {"retry_limit": 5, "retry_delay_ms": 1_000, "retry_backoff": "linear", "step_timeout_ms": 600_000}
 

@@ -243,6 +243,18 @@ def test_what_is_due_is_read_along_the_index_of_wakes(store: SqliteStore, name: 
     assert not any("TEMP B-TREE" in line for line in plan)
 
 
+def test_which_parts_of_a_config_were_given_is_kept_beside_it(store: SqliteStore) -> None:
+    site = CallSite("src/entry.py", 12, ("first",))
+    store.insert_step(1, called(2), site, ("limit", "delay"))
+    store.insert_step(1, called(3), None, ())
+    store.insert_step(1, called(4), site)
+
+    assert store.given_config(1, 2) == {"limit", "delay"}
+    assert store.given_config(1, 3) == frozenset()
+    assert store.given_config(1, 4) is None
+    assert [store.call_site(1, seq) for seq in (2, 3, 4)] == [site, None, site]
+
+
 def test_a_call_site_is_kept_once_for_all_steps_called_there(store: SqliteStore) -> None:
     for seq in (2, 3):
         store.insert_step(1, called(seq), CallSite("src/entry.py", 12, ("first",)))
