@@ -36,6 +36,7 @@ export function follow({ watch, revision }) {
 function turn() {
   if (!document.hidden) { connect(); return; }
   clearTimeout(timer);
+  trouble = "";
   source?.close();
 }
 

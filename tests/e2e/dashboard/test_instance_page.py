@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.dashboard.running import Running

@@ -100,6 +100,31 @@ def test_a_storm_of_changes_is_drawn_three_times_a_second_even_where_a_page_take
     assert took < 2_500
 
 
+_HIDDEN = """(is) => {
+    Object.defineProperty(document, "hidden", { value: is, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_a_hidden_page_holds_no_line_and_catches_up_when_it_is_seen_again(shop: Running, open_page: Open) -> None:
+    """Browsers have six lines for each server: the seventh page would wait for ever."""
+    shop.create("orders", "hidden", {})
+    shop.idle()
+    address = shop.instance_url("orders", "hidden")
+    page = open_page(address)
+    expect(page.locator("#live")).to_have_text("Live")
+    others = [page.context.new_page() for _ in range(6)]
+    for other in others:
+        other.goto(address)
+        expect(other.locator("#live")).to_have_text("Live")
+        other.evaluate(_HIDDEN, True)
+
+    page.evaluate(_HIDDEN, True)
+    shop.do(lambda: shop.engine.workflow("orders").pause("hidden"))
+    page.evaluate(_HIDDEN, False)
+    expect(page.locator("#now")).to_contain_text("Paused.")
+
+
 def test_an_idle_page_asks_for_nothing(shop: Running, open_page: Open) -> None:
     shop.create("orders", "still", {})
     shop.idle()
