@@ -11,6 +11,19 @@ from tests.e2e.dashboard.running import Running
 Open = Callable[..., Page]
 
 
+def test_a_run_that_no_test_can_repeat_says_why_where_it_is_copied(shop: Running, open_page: Open) -> None:
+    shop.create("narrow", "under-way")
+    page = open_page(shop.instance_url("narrow", "under-way"))
+    expect(page.locator("#step-rows a")).to_have_count(1)
+    page.locator(".menu summary", has_text="Copy, save").click()
+    page.get_by_role("link", name="Copy as a pytest").click()
+
+    expect(page.locator(".toast.bad")).to_contain_text(
+        "It is running. Copy it as a test when it has ended, or waits."
+    )
+    shop.do(lambda: shop.engine.workflow("narrow").terminate("under-way"))
+
+
 def test_an_event_is_copied_with_the_payload_that_is_typed(shop: Running, open_page: Open) -> None:
     shop.create("orders", "typed", {"sleep": 0})
     shop.idle()

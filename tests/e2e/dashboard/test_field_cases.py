@@ -1,23 +1,33 @@
-"""Cases from the field: large values, a clean slate, failures that say where."""
+"""Cases from the field: large values, updates that disturb nobody, a clean slate, failures that say where."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from bindings import values
 from bindings.ports import RunEvent, StepPort
+from bindings.step import ImplicitStep
 from bindings.values import Encoded
 from emulator.engine.definitions import Version, WorkflowDefinition
-from emulator.storage.records import LogRow
+from emulator.storage.records import Page as Rows
+from emulator.storage.records import PageFilter
 from tests.e2e.dashboard.running import Running
 from tests.e2e.dashboard.shop import returning
+from tests.e2e.process import DevProcess, until
 
 Open = Callable[..., Page]
 
 _TEXT = "é" * 450_000
 _BYTES = bytes(range(256)) * 800
+#: Of an instance with values that small.
+_ROOM = 3_000
 
 
 async def large(event: RunEvent, step: StepPort) -> Encoded:
@@ -26,62 +36,237 @@ async def large(event: RunEvent, step: StepPort) -> Encoded:
     return values.encode(None)
 
 
-def test_fr50_large_values_are_shown_on_demand_and_given_in_full(shop: Running, open_page: Open) -> None:
-    """FR-50: the full value on demand, byte-exact; the list stays light."""
+class Paced:
+    """Two results, a step that needs both, and then a step each time that the test lets it go on."""
+
+    def __init__(self) -> None:
+        self.turns = asyncio.Semaphore(0)
+
+    async def __call__(self, event: RunEvent, port: StepPort) -> Encoded:
+        step = ImplicitStep(port)
+
+        @step.do()
+        async def hours() -> dict[str, int]:
+            return {"count": 12}
+
+        @step.do()
+        async def rate() -> dict[str, int]:
+            return {"euros": 80}
+
+        @step.do()
+        async def total(hours: dict[str, int], rate: dict[str, int]) -> int:
+            return hours["count"] * rate["euros"]
+
+        await total()
+        while True:
+            await self.turns.acquire()
+            await port.do("page", None, returning(1))
+
+
+@pytest.fixture(scope="module")
+def paced(shop: Running) -> Paced:
+    made = Paced()
 
     async def define() -> None:
         shop.engine.define(WorkflowDefinition("large", "Large"), large, Version("large-v1"))
+        shop.engine.define(WorkflowDefinition("paced", "Paced"), made, Version("paced-v1"))
 
     shop.do(define)
+    return made
+
+
+def test_fr50_large_values_are_shown_on_demand_and_given_in_full(
+    shop: Running, paced: Paced, open_page: Open
+) -> None:
+    """FR-50: the full value on demand, binary as bytes, copy and download; the list stays light."""
+    page = open_page(f"{shop.base}?workflow=large")
+    empty = len(page.content())
     shop.create("large", "big")
     shop.idle()
-    base = shop.instance_url("large", "big")
-    page = open_page(f"{base}?step=1")
 
-    expect(page.locator("#panel")).to_contain_text("too large to be shown at once")
+    page.reload()
+    row = page.locator("#instances tbody tr")
+    expect(row).to_have_count(1)
+    assert len(page.content()) < empty + _ROOM
+
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    row.get_by_role("link", name="big").click()
+    page.locator("#step-rows a", has_text="text-1").click()
+    panel = page.locator("#panel")
+    expect(panel).to_contain_text("too large to be shown at once")
     assert len(page.content()) < 60_000
-    assert page.request.get(f"{base}/values/step-1/json").json() == _TEXT
-    assert values.decode(page.request.get(f"{base}/values/step-2/raw").text()) == _BYTES
+    panel.get_by_title("Copy as JSON").click()
+    expect(page.locator(".toast")).to_contain_text("Copied as JSON")
+    assert json.loads(page.evaluate("navigator.clipboard.readText()")) == _TEXT
+
+    panel.get_by_role("link", name="Show it in full").click()
+    assert _TEXT in page.locator(".tree").inner_text()
+
+    page.go_back()
+    page.locator("#step-rows a", has_text="bytes-1").click()
+    expect(panel).to_contain_text("bytes-1")
+    assert downloaded(page) == _BYTES
 
 
-def test_fr54_one_action_wipes_everything_and_ids_can_be_used_again(shop: Running, open_page: Open) -> None:
-    """FR-54: terminate all, delete finished, or wipe, in one action."""
+def downloaded(page: Page) -> bytes:
+    with page.expect_download() as download:
+        page.locator("#panel").get_by_role("link", name="Download Output").click()
+    return Path(download.value.path()).read_bytes()
+
+
+_PLACES = """() => {
+    const seen = document.querySelectorAll("#panel h2, #panel .need");
+    return [window.scrollY, ...Array.from(seen, (one) => one.getBoundingClientRect().top)];
+}"""
+
+
+def test_fr52_twenty_new_steps_neither_move_nor_fold_what_one_looks_at(
+    shop: Running, paced: Paced, open_page: Open
+) -> None:
+    """FR-52: live updates never move or fold what the user looks at; names show as name plus count."""
+    shop.create("paced", "growing")
+    page = open_page(shop.instance_url("paced", "growing"))
+    rows = page.locator("#step-rows a")
+    expect(rows).to_have_text(["hours-1", "rate-1", "total-1"])
+    rows.last.click()
+    unfolded = page.locator("#panel details.need")
+    for name in ("hours", "rate"):
+        unfolded.filter(has_text=name).locator("summary").first.click()
+    page.evaluate("window.scrollTo(0, 150)")
+    before = page.evaluate(_PLACES)
+
+    for n in range(20):
+        shop.do(lambda: released(paced))
+        expect(rows).to_have_count(4 + n)
+
+    assert page.evaluate(_PLACES) == before
+    assert [one.get_attribute("open") is not None for one in unfolded.all()] == [True, True]
+    expect(unfolded.filter(has_text="hours")).to_contain_text("count: 12")
+    expect(unfolded.filter(has_text="rate")).to_contain_text("euros: 80")
+    expect(rows).to_have_text(["hours-1", "rate-1", "total-1", *(f"page-{n}" for n in range(1, 21))])
+    assert shop.status("paced", "growing") == "running"
+
+
+async def released(paced: Paced) -> None:
+    paced.turns.release()
+
+
+#: What each of the hundred does, and where it is then.
+_MIXED = (
+    ("orders", {"card": "bad", "limit": 0}, "errored"),
+    ("orders", {"card": "bad", "limit": 9, "delay": "1 day"}, "waiting"),
+    ("orders", {}, "waiting"),
+    ("orders", {"sleep": 0}, "waiting"),
+    ("quick", {}, "complete"),
+    ("narrow", {}, "running"),
+)
+
+
+def test_fr54_one_action_each_ends_all_deletes_the_finished_and_wipes(shop: Running, open_page: Open) -> None:
+    """FR-54: 100 instances in mixed states; afterwards the lists are empty, and the same ids can be used again."""
+    shop.do(lambda: emptied(shop))
     for n in range(100):
-        shop.create("orders", f"wiped-{n}", {"card": "bad" if n % 3 == 0 else "good", "limit": 0})
-    shop.idle()
+        workflow, params, _ = _MIXED[n % len(_MIXED)]
+        shop.create(workflow, f"mixed-{n}", params)
+    until("each is where it stays", lambda: all(is_there(shop, n) for n in range(100)))
+    shop.do(lambda: shop.engine.workflow("orders").pause("mixed-2"))
+    shop.do(lambda: shop.engine.workflow("orders").terminate("mixed-8"))
+    states = {shop.status(_MIXED[n % len(_MIXED)][0], f"mixed-{n}") for n in range(100)}
+    assert states == {"errored", "waiting", "complete", "running", "queued", "paused", "terminated"}
+
     page = open_page(f"{shop.base}/workflows/orders")
-    page.get_by_role("button", name="Delete the finished ones").click()
-    expect(page.locator("h1")).to_have_text("Delete 34 instances")
-    page.get_by_role("button", name="Delete 34").click()
-    expect(page.locator("main")).to_contain_text("34 of 34 done")
+    do_by_link(page, "Terminate all that run")
+    page.goto(f"{shop.base}?workflow=orders&status=waiting&status=paused")
+    expect(page.locator("#instances tbody tr")).to_have_count(0)
 
-    page.goto(f"{shop.base}/workflows/orders")
-    page.get_by_role("button", name="Delete all instances").click()
-    page.get_by_role("button", name="Delete 66").click()
-    expect(page.locator("main")).to_contain_text("66 of 66 done")
+    page.goto(f"{shop.base}/workflows/quick")
+    do_by_link(page, "Delete the finished ones")
+    page.goto(f"{shop.base}?workflow=quick")
+    expect(page.locator(".empty")).to_contain_text("No instance of quick yet")
 
-    page.goto(f"{shop.base}?workflow=orders")
-    expect(page.locator(".empty")).to_contain_text("No instance of orders yet")
-    assert shop.create("orders", "wiped-1", {}) == "wiped-1"
+    page.goto(shop.base)
+    page.locator("input[name='all']").check()
+    page.locator("#bulk-action").select_option("delete")
+    page.get_by_role("button", name="Continue").click()
+    confirm(page)
+    for address in ("", "?workflow=orders", "?workflow=narrow"):
+        page.goto(f"{shop.base}{address}")
+        expect(page.locator("#instances tbody tr")).to_have_count(0)
+
+    for n in range(100):
+        assert shop.create(_MIXED[n % len(_MIXED)][0], f"mixed-{n}", {"card": "bad", "limit": 0}) == f"mixed-{n}"
 
 
-def test_fr56_the_lines_of_a_step_are_beside_its_failure(shop: Running, open_page: Open) -> None:
-    """FR-56: the instance page shows the log lines of the step that threw, and file and line."""
-    shop.create("orders", "logged", {"card": "bad", "limit": 0})
-    shop.idle()
+async def emptied(shop: Running) -> None:
+    for row in shop.engine.store.instances(PageFilter(), Rows(1_000)):
+        await shop.engine.commands.delete(row.key)
 
-    async def printed() -> None:
-        store = shop.engine.store
-        workflow = next(row.key for row in store.workflows() if row.name == "orders")
-        key = store.find(workflow, "logged")
-        assert key is not None
-        store.add_logs(key, [LogRow(0, shop.engine.clock.now(), 2, 1, "log", "asking the bank")])
-        store.commit()
 
-    shop.do(printed)
-    page = open_page(f"{shop.instance_url('orders', 'logged')}?step=2")
+def is_there(shop: Running, n: int) -> bool:
+    """Of those that take turns one runs, and the others are queued."""
+    workflow, _, wanted = _MIXED[n % len(_MIXED)]
+    return shop.status(workflow, f"mixed-{n}") in (wanted, *(["queued"] if workflow == "narrow" else []))
 
-    expect(page.locator("#panel .logs")).to_contain_text("asking the bank")
-    expect(page.locator("#panel .place").last).to_contain_text("shop.py:")
-    page.goto(f"{shop.instance_url('orders', 'logged')}?tab=logs")
-    expect(page.locator(".logs")).to_contain_text("charge card-1")
+
+def do_by_link(page: Page, name: str) -> None:
+    page.get_by_role("link", name=name).click()
+    confirm(page)
+
+
+def confirm(page: Page) -> None:
+    page.locator("button.danger").click()
+    expect(page.locator("h1")).to_contain_text("done")
+    expect(page.locator(".failures")).to_have_count(0)
+
+
+FAILS = """
+def charge(card):
+    raise ValueError(f"card {card} was refused")
+
+
+class Flow(WorkflowEntrypoint):
+    async def run(self, event, step):
+        @step.do("validate")
+        async def validate():
+            print("looking at the order")
+
+        @step.do("charge", config={"retries": {"limit": 1, "delay": 0, "backoff": "constant"}})
+        async def pay():
+            print("asking the bank")
+            return charge(event.payload["card"])
+
+        await validate()
+        await pay()
+
+
+class Default(WorkerEntrypoint):
+    async def fetch(self, request):
+        return Response("hello")
+"""
+
+
+def test_fr56_a_failure_says_where_in_the_terminal_and_on_its_page(
+    dev: Callable[..., DevProcess], project: Callable[..., Path], open_page: Open
+) -> None:
+    """FR-56: a readable block for each failure, with the user's file and line; what is printed is kept per step."""
+    server = dev(project(FAILS))
+    server.create("flow", "one", {"card": "bad"})
+    server.until_status("flow", "one", "errored")
+    page = open_page(f"{server.url}/__dashboard/workflows/flow/instances/one?step=2")
+
+    printed = page.locator("#panel .logs li")
+    expect(printed).to_have_text([re.compile("info asking the bank$")] * 2)
+    expect(page.locator("#panel .error-box .place").last).to_have_text(re.compile("src/entry.py:4$"))
+    page.goto(f"{server.url}/__dashboard/workflows/flow/instances/one?tab=logs")
+    expect(page.locator(".logs li")).to_have_text(
+        [re.compile("validate-1 looking"), re.compile("charge-1 asking"), re.compile("charge-1 attempt 2 asking")]
+    )
+
+    server.stop()
+    assert server.output.count("looking at the order") == 1
+    assert "[one charge-1] asking the bank" in server.output
+    block = server.output[
+        server.output.index("flow/one charge-1 attempt 1 failed: ValueError: card bad was refused") :
+    ]
+    assert 'project/src/entry.py", line 4, in charge' in block.partition("attempt 2")[0]
+    assert server.output.count("Traceback") == 1
