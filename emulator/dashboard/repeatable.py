@@ -31,7 +31,9 @@ class NotRepeatable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CopiedRun:
-    """`difference` is what a replay check has found, empty where there was none."""
+    """`difference` is what a replay check has found, empty where there was none; `outside` are calls of run() that
+    give another value each time, with their lines.
+    """
 
     workflow: WorkflowRow
     row: InstanceRow
@@ -39,6 +41,7 @@ class CopiedRun:
     steps: Sequence[StepRow]
     history: Sequence[HistoryRow] = ()
     difference: str = ""
+    outside: Sequence[tuple[str, int]] = ()
 
     @property
     def ends_by_itself(self) -> bool:

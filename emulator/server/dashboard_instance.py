@@ -246,7 +246,7 @@ class InstancePages:
             given.output_sizes,
             params_bytes=sizes.params,
             output_bytes=sizes.output,
-            outside=_outside(given.version),
+            outside=outside_of_steps(given.version),
         )
 
     def _snippets(self, found: Found) -> Any:
@@ -254,7 +254,8 @@ class InstancePages:
         return instance_snippets(base, found.workflow.name, found.row.id)
 
 
-def _outside(version: VersionRow | None) -> Sequence[tuple[str, int]]:
+def outside_of_steps(version: VersionRow | None) -> Sequence[tuple[str, int]]:
+    """The calls of run(), with their lines, that give another value each time."""
     if version is None or version.source is None:
         return ()
     return calls_outside_of_steps(version.language, version.source, version.class_name)

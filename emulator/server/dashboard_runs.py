@@ -24,7 +24,7 @@ from emulator.dashboard.saved import WRONG, NotARun, SavedRun, save
 from emulator.dashboard.urls import Urls
 from emulator.engine.history import public_event
 from emulator.server.dashboard_answers import HEADERS, NotFound, download, page, plain, wants_json
-from emulator.server.dashboard_instance import InstancePages
+from emulator.server.dashboard_instance import InstancePages, outside_of_steps
 from emulator.server.dashboard_reads import Found, Reads
 from emulator.server.whole_numbers import whole_number
 from emulator.storage.records import InstanceValues, PageFilter
@@ -78,10 +78,17 @@ class RunPages:
         found = self._reads.found(request)
         run = self.saved(found)
         replay = None if found.opened else self._reads.replays.get(run.row.key)
-        difference = replay.difference if replay is not None else ""
+        copied = CopiedRun(
+            workflow=run.workflow,
+            row=run.row,
+            values=run.values,
+            steps=run.steps,
+            history=run.history,
+            difference=replay.difference if replay is not None else "",
+            outside=outside_of_steps(found.reader.version(found.row.version)),
+        )
         try:
-            tested = CopiedRun(run.workflow, run.row, run.values, run.steps, run.history, difference)
-            return plain(as_pytest(tested))
+            return plain(as_pytest(copied))
         except NotRepeatable as refused:
             return plain(f"There is no test of this run. {refused}", 409)
 

@@ -100,6 +100,14 @@ def test_a_run_without_steps_needs_no_mocks(copied: Copied, instance: MakeInstan
     assert "output() is None" in text
 
 
+def test_what_gives_another_value_each_time_is_told(
+    workflow: WorkflowRow, instance: MakeInstance, no_values: InstanceValues
+) -> None:
+    run = CopiedRun(workflow, instance(status=Status.COMPLETE), no_values, [], outside=[("time.time", 12)])
+
+    assert "# run() calls time.time outside of a step, in line 12" in as_pytest(run)
+
+
 def test_only_what_is_used_is_imported(copied: Copied, instance: MakeInstance, step: MakeStep) -> None:
     steps = [step("pay", output='{"$":"date","v":0}')]
 
