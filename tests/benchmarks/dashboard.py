@@ -177,7 +177,7 @@ async def _measured(stored: int) -> list[Figure]:
     try:
         await server.start()
         async with async_playwright() as driver:
-            browser = await driver.chromium.launch(executable_path=_chromium(), args=["--no-sandbox"])
+            browser = await driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
             figures = [*await empty(server, browser), *await full(server, browser, stored)]
             await browser.close()
         return figures
@@ -185,7 +185,7 @@ async def _measured(stored: int) -> list[Figure]:
         server.close()
 
 
-def _chromium() -> str:
+def chromium() -> str:
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None:
         raise BenchError("there is no chromium: apt-get install chromium")

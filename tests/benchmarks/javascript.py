@@ -31,9 +31,9 @@ from tests.benchmarks.client import Api, BenchError
 from tests.benchmarks.figures import Figure, medians, table
 from tests.benchmarks.processes import ENVIRONMENT, STEPWELL, seconds_since
 
-_ROOT: Final = Path(__file__).resolve().parents[2]
-_PROJECT: Final = _ROOT / "fixtures" / "workers" / "bench-javascript"
-_MODULES: Final = _ROOT / "fixtures" / "node" / "node_modules"
+ROOT: Final = Path(__file__).resolve().parents[2]
+_PROJECT: Final = ROOT / "fixtures" / "workers" / "bench-javascript"
+MODULES: Final = ROOT / "fixtures" / "node" / "node_modules"
 _GIVE_UP_S: Final = 60
 _STEPS: Final = 1_000
 _SMALL: Final = 100
@@ -58,10 +58,10 @@ class Engine:
     async def start(name: str, folder: Path) -> Engine:
         project = folder / name
         shutil.copytree(_PROJECT, project, ignore=shutil.ignore_patterns(".*"))
-        (project / "node_modules").symlink_to(_MODULES)
+        (project / "node_modules").symlink_to(MODULES)
         port, began = free_port(), monotonic_ns()
         command = [part.replace("{port}", str(port)) for part in COMMANDS[name]]
-        engine = Engine(port, _spawn(command, project), 0)
+        engine = Engine(port, spawn(command, project), 0)
         await engine._until_it_answers(project / "log.txt", began)
         engine.ready_s = seconds_since(began)
         return engine
@@ -91,12 +91,18 @@ class Engine:
         return seconds_since(began) * 1000 / count
 
     def close(self) -> None:
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        kill(self.process)
 
 
-def _spawn(command: Sequence[str], project: Path) -> subprocess.Popen[bytes]:
-    path = f"{_MODULES / '.bin'}{os.pathsep}{os.environ['PATH']}"
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """With all that it started."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def spawn(command: Sequence[str], project: Path) -> subprocess.Popen[bytes]:
+    """In a group of its own, with Cloudflare's tools on its path; what it says goes into log.txt."""
+    path = f"{MODULES / '.bin'}{os.pathsep}{os.environ['PATH']}"
     with (project / "log.txt").open("wb") as log:
         return subprocess.Popen(
             command,
