@@ -57,8 +57,11 @@ class ValuePages:
         url = found.address.value(which)
         try:
             view = part_view(which, text, at, url) if at else value_view(which, text, url, bounds=ON_ITS_PAGE)
+            hits = hits_in(text, wanted, _HITS) if wanted else None
         except NoSuchPart:
             raise NotFound(f"{which} of {found.row.id} has no such part (any more).") from None
+        except RecursionError:  # a JavaScript Worker can nest deeper than Python reads
+            raise NotFound(f"{which} of {found.row.id} is nested too deeply to be looked through.") from None
         title = f"{which} of {found.row.id}"
         if found.opened:
             frame = self._reads.frame(request, title, section="open")
@@ -67,7 +70,7 @@ class ValuePages:
         context = {
             "value": view,
             "is_part": bool(at),
-            "hits": hits_in(text, wanted, _HITS) if wanted else None,
+            "hits": hits,
             "id": found.row.id,
             "workflow": found.workflow.name,
             "address": found.address,

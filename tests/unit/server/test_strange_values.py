@@ -47,6 +47,7 @@ QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
     f"{ONE}?from=1": ("to",),
     f"{ONE}?zoom=1-2": ("within",),
     f"{ONE}/compare": ("with", "form"),
+    f"{ONE}/values/step-1/view": ("part", "find"),
     f"{BASE}/bulk?action=pause": ("action", "key"),
     f"{BASE}/bulk?action=pause&all=1": ("all", "q", "workflow", "scope", "status", "after"),
 }
@@ -56,6 +57,8 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     f"{BASE}/columns": ("column", "back"),
     f"{BASE}/open": ("file",),
     f"{BASE}/clock/advance": ("by", "at", "to", "back"),
+    f"{ONE}/event/curl": ("type", "payload"),
+    f"{BASE}/workflows/flow/create/curl": ("params",),
     f"{BASE}/workflows/flow/create": ("id", "count", "params", "like", "carry", "result"),
     f"{BASE}/workflows/flow/create?like=one&carry=1": ("carry", "result"),
     f"{ONE}/do/restart": ("from", "sure", "back"),

@@ -69,6 +69,17 @@ async def test_a_part_that_there_is_not_is_said_not_to_be(shop: Any) -> None:
     assert "no such part" in answer.text
 
 
+@pytest.mark.parametrize("query", ["part=0:0", "find=a"])
+async def test_what_is_nested_too_deeply_to_be_read_is_said_to_be(query: str, world: Any, shop: Any) -> None:
+    world.store.add_event(1, "go", "[" * 3_000 + "]" * 3_000, 0)
+    world.store.commit()
+
+    answer = await shop.send("GET", f"{ONE}/values/event-1/view?{query}")
+
+    assert answer.status_code == 404
+    assert "nested too deeply" in answer.text
+
+
 async def test_a_payload_can_be_shown_in_full(shop: Any) -> None:
     await shop.send("POST", f"{ONE}/do/sendEvent", data={"type": "go", "payload": str(list(range(1_000)))})
 
