@@ -74,7 +74,7 @@ _TABLE: Final = (
     ),
     (
         "NonRetryableError",
-        "The step said that trying again cannot help, so its retries were skipped.",
+        "The code said that trying again cannot help: no retry that was left was made.",
         f"{_DOCS}/build/sleeping-and-retrying/",
     ),
     (

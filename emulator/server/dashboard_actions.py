@@ -261,7 +261,9 @@ class Actions:
             raise Refused("This clock cannot be moved from here.")
         move = asyncio.ensure_future(self._to_next() if form.get("to") == "next" else self._by(form))
         if not await done_within(asyncio.shield(move), _SOON_S):
-            # Every page tells of a move that takes its time, and has a button that stops it.
+            # Every page tells of a move that takes its time, until it has ended, and has a button that stops it.
+            self._reads.live.news()
+            await asyncio.wait([move])
             self._reads.live.news()
         return await move, None
 

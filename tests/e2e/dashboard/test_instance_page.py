@@ -535,15 +535,18 @@ def test_a_value_is_searched_and_enter_goes_from_hit_to_hit(shop: Running, open_
 def test_a_move_of_the_clock_that_waits_for_code_says_so_and_can_be_stopped(shop: Running, open_page: Open) -> None:
     shop.create("narrow", "hangs", {})
     shop.create("orders", "naps", {"sleep": "3 minutes"})
-    page = open_page(shop.url + "/__dashboard/clock")
+    page, another = open_page(shop.url + "/__dashboard/clock"), open_page(shop.base)
     expect(page.locator("#live")).to_contain_text("Live")
+    expect(another.locator("#live")).to_contain_text("Live")
     page.get_by_role("button", name="1 hour").click()
     moving = page.locator("#clock-moves")
     expect(moving).to_contain_text("Moving to")
+    expect(another.locator("#clock-moves")).to_contain_text("Moving to")
     moving.get_by_role("button", name="Stop").click()
 
     expect(page.locator("#toasts")).to_contain_text("The clock was stopped on its way")
     expect(moving).to_have_count(0)
+    expect(another.locator("#clock-moves")).to_have_count(0)
     shop.do(lambda: shop.engine.workflow("narrow").terminate("hangs"))
 
 
