@@ -34,6 +34,8 @@ _BASE: Final = "/__dashboard"
 _INSTANCES: Final = f"{_BASE}/workflows/bench-wf/instances"
 _PER_PAGE: Final = 25
 _GIVE_UP_S: Final = 10
+#: So long after it was opened a window is at rest.
+_WINDOW_S: Final = 1.5
 
 #: From before a command is sent to the frame after which its outcome is on screen, by the page's own clock.
 SEEN_AFTER: Final = """async ([address, text]) => {
@@ -162,8 +164,9 @@ async def _opened(server: Server, browser: Browser, path: str) -> AsyncIterator[
     """A page that is live, in a window without a cache."""
     context = await browser.new_context()
     page = await context.new_page()
-    # What Chromium does once for a window is not the page's.
+    # What Chromium does once for a window is not the page's: it loads pages of its own, which takes both cores.
     await page.goto(f"http://127.0.0.1:{server.port}{_BASE}/limits.json")
+    await asyncio.sleep(_WINDOW_S)
     await page.goto(f"http://127.0.0.1:{server.port}{path}")
     await page.wait_for_selector("#live[data-state='live']")
     try:
