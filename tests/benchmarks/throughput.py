@@ -11,6 +11,7 @@ from tests.benchmarks.figures import Figure
 from tests.benchmarks.processes import Server, seconds_since
 
 CONNECTIONS = 32
+_ROUNDS_BEFORE = 10
 
 
 async def one_instance(server: Server, limits: dict[str, float]) -> list[Figure]:
@@ -51,9 +52,12 @@ async def fan_out(server: Server, limits: dict[str, float]) -> list[Figure]:
 
 
 async def over_http(server: Server, limits: dict[str, float], count: int = 1_000) -> list[Figure]:
-    """Instances of 3 steps from 32 connections, until the last one ends; twice before, to fill all caches."""
+    """Instances of 3 steps from 32 connections, until the last one ends; often before, to fill all caches.
+
+    Memory still grows for some thousands of instances, until the collector's generations have their size.
+    """
     apis = [server.api() for _ in range(CONNECTIONS)]
-    for _ in range(2):
+    for _ in range(_ROUNDS_BEFORE):
         await _create_and_finish(apis, count)
     before_bytes, began_ms = server.memory_bytes(), time.time() * 1000
     rate = count / ((await _create_and_finish(apis, count) - began_ms) / 1000)
