@@ -21,6 +21,21 @@ _SHOWN: Final = 240
 
 
 @dataclass(frozen=True, slots=True)
+class Offered:
+    """A run that another one may be compared with."""
+
+    id: str
+    look: Look
+    created_at: int
+    started_at: int | None
+    ended_at: int | None
+
+    @staticmethod
+    def of(row: InstanceRow) -> Offered:
+        return Offered(row.id, STATUS_LOOKS[row.status], row.created_at, row.started_at, row.ended_at)
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One side: an instance as stored, or a saved run."""
 

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from bindings.json_view import to_json
 from bindings.ports import StreamOutput
 from bindings.values import Encoded
-from emulator.dashboard.diff import DiffView, Run, compare, in_order
+from emulator.dashboard.diff import DiffView, Offered, Run, compare, in_order
 from emulator.dashboard.instance import InstanceInputs, build_instance
 from emulator.dashboard.markdown import diff_markdown, error_markdown, instance_markdown, step_markdown
 from emulator.dashboard.pytest_text import as_pytest
@@ -156,9 +156,9 @@ class RunPages:
     def _run(self, saved: SavedRun, url: str, name: str | None = None) -> Run:
         return Run(name or saved.row.id, saved.row, saved.values, saved.steps, url)
 
-    def _offered(self, found: Found) -> list[str]:
+    def _offered(self, found: Found) -> list[Offered]:
         rows = self._reads.reader.listed(PageFilter(workflow=found.workflow.key), ListPage(_OFFERED))
-        return [row.id for row in rows if row.id != found.row.id]
+        return [Offered.of(row) for row in rows if row.id != found.row.id]
 
     # -- from a file
     def open_form(self, request: Request) -> Response:

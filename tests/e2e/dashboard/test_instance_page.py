@@ -406,6 +406,18 @@ def test_a_replay_that_differs_names_both_steps_and_the_line(shop: Running, open
     expect(page.locator(".replay .source .here")).to_contain_text("step.do(")
 
 
+def test_a_run_to_compare_with_is_chosen_by_how_it_stands(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "to-compare", {"sleep": 0})
+    shop.create("orders", "to-compare-with", {"card": "bad", "limit": 0})
+    shop.idle()
+    page = open_page(f"{shop.instance_url('orders', 'to-compare')}/compare")
+    row = page.locator("tr[data-row]", has_text="to-compare-with")
+    expect(row).to_contain_text("Errored")
+    row.get_by_role("link").click()
+
+    expect(page.locator("table.diff")).to_contain_text("charge card-1")
+
+
 def test_two_runs_are_compared_step_by_step(shop: Running, open_page: Open) -> None:
     shop.create("quick", "left", {"n": 1})
     shop.create("quick", "right", {"n": 2})
