@@ -57,6 +57,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
+    """`given`: a side did not run the step, but was made with another result of it."""
+
     name: str
     kind: str
     verdict: Verdict
@@ -66,6 +68,7 @@ class DiffRow:
     right_ms: int | None
     changes: tuple[Change, ...]
     slower: str
+    given: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +112,19 @@ def compare(left: Run, right: Run) -> DiffView:
 def _first(params: Sequence[Change], rows: Sequence[DiffRow], outcome: Sequence[Change]) -> str:
     if params:
         return f"The params differ first: {params[0].what}"
-    if rows:
-        row = rows[0]
-        if row.verdict == "left":
-            return f"{row.name} ran only on the left"
-        if row.verdict == "right":
-            return f"{row.name} ran only on the right"
-        return f"{row.name} differs first: {', '.join(change.what for change in row.changes)}"
-    return f"Only the end differs: {outcome[0].what}" if outcome else "Nothing differs but times"
+    given = next((f"{row.name} was given another result; " for row in rows if row.given), "")
+    found = next((row for row in rows if not row.given), None)
+    if found is not None:
+        return given + _told(found)
+    if outcome:
+        return f"{given}{'then' if given else 'Only'} the end differs: {outcome[0].what}"
+    return f"{given}nothing else differs" if given else "Nothing differs but times"
+
+
+def _told(row: DiffRow) -> str:
+    if row.verdict in ("left", "right"):
+        return f"{row.name} ran only on the {row.verdict}"
+    return f"{row.name} differs first: {', '.join(change.what for change in row.changes)}"
 
 
 def _rows(left: Sequence[StepRow], right: Sequence[StepRow]) -> list[DiffRow]:
@@ -155,6 +163,7 @@ def _row(left: StepRow | None, right: StepRow | None) -> DiffRow:
         right_ms=right_ms,
         changes=changes,
         slower="" if _is_carried(left) or _is_carried(right) else _slower(left_ms, right_ms),
+        given=bool(changes) and (_is_carried(left) or _is_carried(right)),
     )
 
 

@@ -84,7 +84,16 @@ def test_another_result_of_a_carried_step_differs_in_that_alone(instance: MakeIn
 
     view = compare(run(instance(), [step()]), run(instance(), [carried]))
 
-    assert view.first == "charge-1 differs first: output.ok"
+    assert view.first == "charge-1 was given another result; nothing else differs"
+
+
+def test_what_differs_after_a_given_result_is_told_first(instance: MakeInstance, step: MakeStep) -> None:
+    given = step(attempts=0, output='{"ok":false}')
+    later = [step("ship", seq=2, output=text) for text in ('"sent"', '"held"')]
+
+    view = compare(run(instance(), [step(), later[0]]), run(instance(), [given, later[1]]))
+
+    assert view.first == "charge-1 was given another result; ship-1 differs first: output"
 
 
 def test_the_older_run_is_on_the_left(instance: MakeInstance) -> None:
