@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from emulator.dashboard.graph import NAMES_DRAWN, GraphView, build_graph
-from emulator.dashboard.instance import InstanceInputs, InstanceLinks
+from emulator.dashboard.instance_inputs import InstanceInputs
+from emulator.dashboard.instance_links import InstanceLinks
 from emulator.storage.store import StoreReader
 
 _RUNS: Final = 60

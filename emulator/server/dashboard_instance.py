@@ -15,7 +15,9 @@ from emulator.dashboard.clipboard import instance_snippets
 from emulator.dashboard.entries import log_views
 from emulator.dashboard.errors import frame_at
 from emulator.dashboard.graph import GraphView
-from emulator.dashboard.instance import TABS, InstanceInputs, InstanceLinks, build_instance
+from emulator.dashboard.instance import build_instance
+from emulator.dashboard.instance_inputs import TABS, InstanceInputs
+from emulator.dashboard.instance_links import InstanceLinks
 from emulator.dashboard.panel import Need, StepPanel, need, step_input
 from emulator.dashboard.realtime import RealTime
 from emulator.dashboard.steps import settings_of, step_error, step_output, step_views

@@ -15,7 +15,8 @@ from bindings.json_view import to_json
 from bindings.ports import StreamOutput
 from bindings.values import Encoded
 from emulator.dashboard.diff import DiffView, Offered, Run, compare, in_order
-from emulator.dashboard.instance import InstanceInputs, build_instance
+from emulator.dashboard.instance import build_instance
+from emulator.dashboard.instance_inputs import InstanceInputs
 from emulator.dashboard.markdown import diff_markdown, error_markdown, instance_markdown, step_markdown
 from emulator.dashboard.pytest_text import as_pytest
 from emulator.dashboard.repeatable import CopiedRun, NotRepeatable

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from emulator.dashboard.instance import InstanceInputs, build_instance
+from emulator.dashboard.instance import build_instance
+from emulator.dashboard.instance_inputs import InstanceInputs
 from emulator.storage.records import HistoryRow, InstanceRow, InstanceValues, WorkflowRow
 from tests.unit.dashboard.conftest import MakeHistory, MakeInstance
 

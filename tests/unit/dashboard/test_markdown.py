@@ -9,7 +9,8 @@ import pytest
 from bindings.errors import ErrorInfo
 from emulator.dashboard.diff import Run, compare
 from emulator.dashboard.errors import SourceFile, error_view
-from emulator.dashboard.instance import InstanceInputs, build_instance
+from emulator.dashboard.instance import build_instance
+from emulator.dashboard.instance_inputs import InstanceInputs
 from emulator.dashboard.markdown import diff_markdown, error_markdown, instance_markdown
 from emulator.storage.records import InstanceValues, Status, WorkflowRow
 from tests.unit.dashboard.conftest import MakeInstance, MakeStep
