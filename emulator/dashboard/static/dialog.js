@@ -27,10 +27,14 @@ export function ask({ title, text, verb, input, check }) {
   dialog.showModal();
   (form.querySelector("input[type='text']") || yes).focus();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", () => {
+    dialog.addEventListener("close", function closed() {
+      // Browsers tell of a close late: the next question may stand there already.
+      if (dialog.open && form.isConnected) return;
+      dialog.removeEventListener("close", closed);
+      if (!form.isConnected) { resolve(null); return; }
       before?.focus?.();
       resolve(dialog.returnValue === "yes" ? Object.fromEntries(new FormData(form)) : null);
-    }, { once: true });
+    });
   });
 }
 

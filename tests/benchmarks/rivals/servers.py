@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +24,19 @@ STORED: Final = "stored-"
 _PROJECT: Final = ROOT / "fixtures" / "workers" / "bench-rivals"
 _BATCH: Final = 100
 _GIVE_UP_S: Final = 60
+
+_NUMBERS: Final = """
+    WITH RECURSIVE numbers (n) AS (SELECT :from UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < :until)"""
+#: Of lopata's database: instances and their steps, each under its new number and later than the one before.
+_COPIES: Final = (
+    f"""INSERT INTO workflow_instances {_NUMBERS}
+        SELECT printf('{STORED}%06d', n), workflow_name, class_name, params, status, output, error, error_name,
+            created_at + n, updated_at + n
+        FROM numbers JOIN workflow_instances ON id = printf('{STORED}%06d', n % :from)""",
+    f"""INSERT INTO workflow_steps {_NUMBERS}
+        SELECT printf('{STORED}%06d', n), step_name, output, completed_at
+        FROM numbers JOIN workflow_steps ON instance_id = printf('{STORED}%06d', n % :from)""",
+)
 
 #: A request: method, path, body.
 Read: TypeAlias = tuple[str, str, Any]
@@ -143,6 +158,16 @@ class Server:
             await self._batch(batch)
             self.stored = numbers.stop
             await self._until_final(batch[-1]["id"])
+
+    async def fill_more(self, count: int) -> None:
+        """As `fill`. In lopata the stored ones are copied: each that ends there looks through all others."""
+        if self.rival.name != "lopata":
+            await self.fill(count)
+            return
+        with contextlib.closing(sqlite3.connect(self._folder / ".lopata" / "data.sqlite")) as db, db:
+            for copy in _COPIES:
+                db.execute(copy, {"from": self.stored, "until": count})
+        self.stored = count
 
     async def _batch(self, batch: Sequence[Mapping[str, Any]]) -> None:
         await self.read(("POST", "/batch", list(batch)))

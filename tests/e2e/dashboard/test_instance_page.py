@@ -280,8 +280,23 @@ def test_a_row_of_the_timeline_restarts_from_its_step_and_is_asked_about_first(
     page.keyboard.press("Escape")
     expect(again).to_be_focused()
     page.keyboard.press("Enter")
+    expect(page.locator("#ask h2")).to_be_visible()
     page.keyboard.press("Enter")
     expect(page.locator("#toasts")).to_have_text("from-row starts again from transform-1")
+
+
+def test_a_question_is_answered_though_the_close_of_the_one_before_is_told_late(
+    shop: Running, open_page: Open
+) -> None:
+    shop.create("quick", "asked-twice", {})
+    shop.idle()
+    page = open_page(shop.instance_url("quick", "asked-twice"))
+    expect(page.locator("#live")).to_have_text("Live")
+    page.get_by_role("button", name="Restart", exact=True).click()
+    page.evaluate("document.getElementById('ask').dispatchEvent(new Event('close'))")
+    page.keyboard.press("Enter")
+
+    expect(page.locator("#toasts")).to_contain_text("asked-twice starts again")
 
 
 async def _history(shop: Running, instance_id: str) -> list[tuple[int, str]]:
