@@ -16,7 +16,7 @@ from bindings.context import StepFrame, current_step
 from bindings.errors import ErrorInfo, NotSerialisable, RunAborted, error_info
 from bindings.errors import HostCrashed as HostCrashed
 from bindings.escapes import is_ctrl_c, is_order
-from bindings.ports import RunEvent
+from bindings.ports import RunEvent, Runner, StepPort
 from bindings.values import Encoded
 from emulator.engine.core import Core
 from emulator.engine.instance import Instance
@@ -152,7 +152,7 @@ class Run:
         runner = self.instance.workflow.runner
         if runner is None:
             return
-        self._task = asyncio.get_running_loop().create_task(_ignoring(runner(self.event, steps)))
+        self._task = asyncio.get_running_loop().create_task(_ignoring(runner, self.event, steps))
         await asyncio.wait([self._task])
 
     def roll_back_in(self, task: asyncio.Task[None]) -> None:
@@ -450,9 +450,9 @@ def _innermost_code(task: asyncio.Task[None]) -> CodeType | None:
     return code
 
 
-async def _ignoring(code: Coroutine[Any, Any, Encoded]) -> None:
+async def _ignoring(runner: Runner, event: RunEvent, steps: StepPort) -> None:
     try:
-        await code
+        await runner(event, steps)
     except (Exception, asyncio.CancelledError, KeyboardInterrupt, SystemExit) as error:
         if is_ctrl_c(error):
             raise
