@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from emulator.cli import fail
+from emulator.terminal.safe import escaped_in_json
 
 
 def server_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -66,7 +67,7 @@ class Asked:
 
 def _json_text(result: object) -> str:
     """Readable where the terminal can show it, else in ASCII: what is printed is JSON in any case."""
-    text = json.dumps(result, indent=2, ensure_ascii=False)
+    text = escaped_in_json(json.dumps(result, indent=2, ensure_ascii=False))
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:

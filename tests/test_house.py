@@ -38,7 +38,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     # durable execution; neither HTTP nor SQL nor the language of a Worker
     "emulator.engine": (*GROUND, *STORED, "emulator.clock", "emulator.crons", "emulator.limits"),
     # loading and calling user code; handed the engine through bindings.ports
-    "emulator.worker": (*GROUND, "emulator.clock", "emulator.config"),
+    "emulator.worker": (*GROUND, "emulator.clock", "emulator.config", "emulator.terminal.safe"),
     "emulator.config": ("bindings.durations", "bindings.errors", "emulator.crons", "emulator.limits"),
     # pure: records -> view models -> HTML
     "emulator.dashboard": (*GROUND, "emulator.storage.records", "emulator.storage.view_records"),

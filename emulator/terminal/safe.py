@@ -25,6 +25,36 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
+# Colours and weights (SGR). Not among them: blinking, and "conceal", which hides the text that follows.
+_COLOUR: Final = re.compile(
+    r"\x1b\[(?:(?:0?[0-479]|2[1-57-9]|3[0-79]|4[0-79]|9[0-7]|10[0-7]|5[359]|[345]8[;:](?:5[;:]\d{1,3}|2[;:]{1,2}\d{1,3}"
+    r"[;:]\d{1,3}[;:]\d{1,3}))(?:;(?=\d)|(?=m)))*m"
+)
+_RESET: Final = "\x1b[0m"
+
+
+def escaped_in_json(text: str) -> str:
+    """JSON with JSON's own escapes for the control characters that it may hold as they are, such as C1's."""
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def printed(text: str) -> str:
+    """What user code prints: its colours have their effect, every other control sequence is shown as escapes.
+
+    Colours end with the text.
+    """
+    text = text.replace("\r\n", "\n")
+    if not _UNSAFE.search(text):
+        return text
+    shown, at, last = [], 0, ""
+    for match in _COLOUR.finditer(text):
+        last = match[0]
+        shown += [visible(text[at : match.start()]), last]
+        at = match.end()
+    shown.append(visible(text[at:]))
+    return "".join(shown) + (_RESET if last not in ("", _RESET, "\x1b[m") else "")
+
+
 def name(text: str) -> str:
     """A name of user code, on one line and of bearable length."""
     return visible(shortened(text, LONGEST_NAME)).replace("\n", "\\n").replace("\t", "\\t")

@@ -52,7 +52,9 @@ class UserOutput:
 
     def _render(self, line: ConsoleLine) -> str:
         style = self._printer.style
-        text = style(line.text, "red") if line.level >= logging.ERROR else line.text
+        text = safe.printed(line.text)
+        if line.level >= logging.ERROR:
+            text = style(text, "red")
         if line.instance_id is None:
             return text
         where = f"{line.instance_id} {line.step}" if line.step else line.instance_id

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any, Final, TextIO, TypeAlias
 
 from bindings.context import StepFrame, at_attempt_end, current_step
+from emulator.terminal import safe
 from emulator.worker.console import ConsoleLine
 
 Emit: TypeAlias = Callable[[ConsoleLine], None]
@@ -102,10 +103,18 @@ class RoutedStream(io.TextIOBase):
 
     def write(self, text: str) -> int:
         output = _output.get()
-        if output is None or _is_debugger(sys._getframe(1)):
+        if _is_debugger(sys._getframe(1)):
             return self._plain.write(text)
-        output.write(self._level, text)
+        if output is not None:
+            output.write(self._level, text)
+        else:  # the top level of a module, or a thread that user code has started
+            self._plain.write(safe.printed(text))
         return len(text)
+
+    @property
+    def buffer(self) -> io.RawIOBase:
+        """Bytes that are written become text, and take the same way."""
+        return _Bytes(self)
 
     def flush(self) -> None:
         if _output.get() is None:
@@ -129,8 +138,29 @@ class RoutedStream(io.TextIOBase):
         return self._plain.errors
 
     def __getattr__(self, name: str) -> Any:
-        """`buffer` and the like, of the stream behind."""
+        """`mode` and the like, of the stream behind."""
         return getattr(self._plain, name)
+
+
+class _Bytes(io.RawIOBase):
+    """The bytes behind a `RoutedStream`."""
+
+    def __init__(self, stream: RoutedStream) -> None:
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        text = bytes(data).decode(errors="replace")
+        self._stream.write(text)
+        return len(data)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
 
 
 def _is_debugger(frame: FrameType) -> bool:

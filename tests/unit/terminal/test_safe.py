@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 
@@ -75,3 +76,43 @@ def test_a_reader_that_has_gone_fails_nobody() -> None:
             raise BrokenPipeError
 
     Printer(Gone(), Style(False)).text("said")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\x1b[31mred\x1b[0m", "\x1b[1;38;5;208mbold\x1b[m", "\x1b[38;2;1;2;3mrgb\x1b[0m", "\x1b[97;41mboth\x1b[0m"],
+)
+def test_colours_that_user_code_prints_pass(text: str) -> None:
+    assert safe.printed(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b]52;c;cm0gLXJm\x07", r"\x1b]52;c;cm0gLXJm\x07"),
+        ("\x1b]8;;http://a\x1b\\b", r"\x1b]8;;http://a\x1b\b"),
+        ("\x1b[2J\x1b[H", r"\x1b[2J\x1b[H"),
+        ("\x1b[8mhidden", r"\x1b[8mhidden"),
+        ("\x1b[0;8mhidden", r"\x1b[0;8mhidden"),
+        ("\x1b[5mblinks", r"\x1b[5mblinks"),
+        ("\x1bc", r"\x1bc"),
+        ("\x1bP1;2q\x1b\\", r"\x1bP1;2q\x1b\ ".strip()),
+        ("\x9b31m", r"\x9b31m"),
+        ("paid\rfree", r"paid\x0dfree"),
+        ("a\r\nb", "a\nb"),
+        ("\x1b[31;2J", r"\x1b[31;2J"),
+    ],
+)
+def test_other_control_sequences_that_user_code_prints_are_shown(text: str, shown: str) -> None:
+    assert safe.printed(text) == shown
+
+
+def test_a_colour_ends_with_the_text_that_began_it() -> None:
+    assert safe.printed("\x1b[31mred") == "\x1b[31mred\x1b[0m"
+
+
+def test_control_characters_in_json_are_escaped_as_json() -> None:
+    printed = safe.escaped_in_json(json.dumps({"a": "\x9b2J\u202e\x7fé"}, ensure_ascii=False))
+
+    assert printed == '{"a": "\\u009b2J\\u202e\\u007fé"}'
+    assert json.loads(printed) == {"a": "\x9b2J\u202e\x7fé"}

@@ -143,7 +143,7 @@ def test_a_routed_stream_is_otherwise_the_stream() -> None:
         True,
         False,
     )
-    assert stream.buffer is plain.buffer
+    assert stream.line_buffering is plain.line_buffering
     with pytest.raises(io.UnsupportedOperation):
         stream.fileno()
 
@@ -256,3 +256,17 @@ def test_a_record_that_is_not_user_code_s_is_left(lines: list[ConsoleLine], logg
 
 def test_outside_of_a_worker_a_record_is_left() -> None:
     assert not take_record(logging.makeLogRecord({"name": "root"}))
+
+
+def test_bytes_that_a_step_prints_are_output_of_the_step(lines: list[ConsoleLine]) -> None:
+    with routed_output():
+        in_worker(lines.append, lambda: sys.stdout.buffer.write(b"caf\xc3\xa9\n"))
+
+    assert [line.text for line in lines] == ["café"]
+
+
+def test_a_thread_of_user_code_controls_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with routed_output():
+        print("\x1b]52;c;AAAA\x07 \x1b[31mred\x1b[0m")
+
+    assert capsys.readouterr().out == "\\x1b]52;c;AAAA\\x07 \x1b[31mred\x1b[0m\n"

@@ -1,0 +1,38 @@
+"""What user code prints, as the terminal gets it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+from unittest.mock import sentinel
+
+import pytest
+
+from emulator.terminal.printer import Printer
+from emulator.terminal.style import Style
+from emulator.terminal.user_output import UserOutput
+from emulator.worker.console import ConsoleLine
+
+pytestmark = pytest.mark.anyio
+
+
+async def shown(line: ConsoleLine) -> str:
+    stream = io.StringIO()
+    UserOutput(Printer(stream, Style(coloured=True)), sentinel.store, lambda: 0)(line)
+    await asyncio.sleep(0)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("level", [logging.INFO, logging.ERROR])
+async def test_what_a_step_prints_controls_no_terminal(level: int) -> None:
+    text = await shown(ConsoleLine(level, "\x1b]52;c;AAAA\x07\x1b[2J", "i-1", "step\x1b[H"))
+
+    assert "\x1b]" not in text
+    assert "\x1b[2J" not in text
+    assert "\x1b[H" not in text
+    assert "\x07" not in text
+
+
+async def test_the_colours_of_a_step_are_shown() -> None:
+    assert "\x1b[32mgreen\x1b[0m" in await shown(ConsoleLine(logging.INFO, "\x1b[32mgreen\x1b[0m", "i-1", "a"))
