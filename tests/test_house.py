@@ -27,6 +27,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "bindings": (),
     # small things without state
     "emulator.clock": (),
+    "emulator.bounded_http": (),
     "emulator.crons": (),
     "emulator.local_time": (),
     "emulator.limits": ("bindings.durations", "bindings.errors"),
@@ -38,13 +39,20 @@ ARROWS: dict[str, tuple[str, ...]] = {
     # durable execution; neither HTTP nor SQL nor the language of a Worker
     "emulator.engine": (*GROUND, *STORED, "emulator.clock", "emulator.crons", "emulator.limits"),
     # loading and calling user code; handed the engine through bindings.ports
-    "emulator.worker": (*GROUND, "emulator.clock", "emulator.config", "emulator.terminal.safe"),
+    "emulator.worker": (
+        *GROUND,
+        "emulator.bounded_http",
+        "emulator.clock",
+        "emulator.config",
+        "emulator.terminal.safe",
+    ),
     "emulator.config": ("bindings.durations", "bindings.errors", "emulator.crons", "emulator.limits"),
     # pure: records -> view models -> HTML
     "emulator.dashboard": (*GROUND, "emulator.storage.records", "emulator.storage.view_records"),
     "emulator.server": (
         *GROUND,
         *STORED,
+        "emulator.bounded_http",
         "emulator.clock",
         "emulator.config",
         "emulator.crons",
@@ -109,6 +117,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
 
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "bindings": ("httpx",),
+    "emulator.bounded_http": ("uvicorn",),
     "emulator.crons": ("cronsim",),
     "emulator.storage": ("apsw",),
     "emulator.engine": ("cronsim",),
@@ -137,6 +146,7 @@ ONLY_IN = {
 CLOCK_READERS = {
     "emulator/clock.py": "the clock itself",
     "bindings/js_web.py": "setTimeout and AbortSignal.timeout of user code run on real time, as on Cloudflare",
+    "emulator/bounded_http.py": "how long a refused client may go on sending",
     "emulator/server/pauses.py": "how long a request is held open",
 }
 

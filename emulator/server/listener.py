@@ -69,12 +69,14 @@ class Listener:
     async def _serve(self) -> None:
         import uvicorn
 
+        from emulator.bounded_http import BoundedHttp
+
         config = uvicorn.Config(
             self._app,
             lifespan="off",
             log_config=None,
             access_log=False,
-            http="httptools",
+            http=BoundedHttp,
             ws=_websockets,  # type: ignore[arg-type]  # called like the class that it makes one of
             server_header=False,
             timeout_graceful_shutdown=2,

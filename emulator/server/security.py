@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
@@ -28,6 +29,8 @@ from emulator.server.parts import ServerParts
 
 #: The token in the dashboard's pages, which cannot send a header with every link.
 COOKIE: Final = "stepwell_token"
+#: A Host as browsers write it. More lenient readers take "evil@127.0.0.1" or "127.0.0.1:1, evil" for this machine.
+_HOST: Final = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
 _ANY_ADDRESS: Final = ("0.0.0.0", "::", "")
 
 
@@ -85,7 +88,7 @@ class Guard:
             await response(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        host = ", ".join(headers.getlist("host"))  # of several, which no browser sends, none is this machine
+        host = ", ".join(headers.getlist("host"))  # several, which no browser sends, are no host of ours
         problem = foreign_host(host, self.access.names) or foreign_origin(headers, host, scope)
         if problem is not None:
             return _refuse(scope, ApiError("foreign", problem))
@@ -127,10 +130,8 @@ def _query(scope: Scope) -> list[tuple[str, str]]:
 
 def foreign_host(host: str, names: frozenset[str]) -> str | None:
     """Why a request for this Host is refused, or None."""
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        name = ""
+    match = _HOST.fullmatch(host)
+    name = (match["name"] or match["address"]).lower() if match is not None else ""
     if name and (is_local_name(name) or name in names or _is_address(name)):
         return None
     return f'The Host "{host}" is not this server. Use localhost or its address.'
@@ -184,12 +185,13 @@ class BodyLimit:
                 raise BodyTooLarge
             await self.app(scope, limited, send)
         except BodyTooLarge:
-            await self._response()(scope, receive, send)
+            await self._response(Headers(scope=scope))(scope, receive, send)
 
-    def _response(self) -> Response:
+    def _response(self, headers: Headers) -> Response:
         error = ApiError("body_too_large", f"A body may have {self.most} bytes.")
-        # What is left of the body is not worth reading.
-        return answers.refusal(error, {"Connection": "close"})
+        # The connection stays open: closing it while the client still sends would reset it, and lose this answer. A
+        # client that waits to be told to go on sends nothing.
+        return answers.refusal(error, {"Connection": "close"} if "expect" in headers else None)
 
 
 @dataclass(slots=True)

@@ -52,7 +52,9 @@ class PythonDoor:
         try:
             body = await read_body(scope, receive, self._max_body)
         except TooLarge:
-            await _plain(send, 413, f"The request's body is longer than the limit of {self._max_body} bytes.\n")
+            # The connection stays open: closing it while the client still sends would reset it.
+            text = f"The request's body is longer than the limit of {self._max_body} bytes.\n"
+            await _plain(send, 413, text, close=any(name == b"expect" for name, _ in scope["headers"]))
             return
         except Disconnected:
             return
@@ -188,8 +190,10 @@ async def _close(chunks: Any, response: FetchResponse) -> None:
         await response.body.cancel()
 
 
-async def _plain(send: Send, status: int, text: str) -> None:
-    headers = [(b"content-type", b"text/plain;charset=utf-8"), (b"connection", b"close")]
+async def _plain(send: Send, status: int, text: str, *, close: bool = True) -> None:
+    headers = [(b"content-type", b"text/plain;charset=utf-8")]
+    if close:
+        headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": text.encode()})
 

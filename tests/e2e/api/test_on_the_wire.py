@@ -66,6 +66,49 @@ def test_a_body_without_an_end_is_refused_when_it_is_too_large(server: DevProces
     assert server.get(FLOW)["success"] is True
 
 
+@pytest.mark.parametrize("path", [f"{FLOW}/instances", "/"])
+def test_a_client_that_sends_all_of_a_body_that_is_too_large_reads_the_refusal(
+    server: DevProcess, path: str
+) -> None:
+    """Closing at once would reset the connection, and the client would never see the answer."""
+    size = 33_000_000 if path != "/" else 120_000_000
+    with connected(server) as one:
+        one.sendall(head("POST", path, f"Content-Length: {size + 1_000_000}") + bytes(size + 1_000_000))
+
+        text = one.recv(65_536).decode()
+
+    assert text.startswith("HTTP/1.1 413 ")
+
+
+def test_the_connection_of_a_refused_body_serves_the_next_request(server: DevProcess) -> None:
+    with connected(server) as one:
+        one.sendall(head("POST", f"{FLOW}/instances", "Content-Length: 34000000") + bytes(34_000_000))
+        assert one.recv(65_536).startswith(b"HTTP/1.1 413 ")
+        one.sendall(head("GET", FLOW))
+
+        assert answer(one).startswith("HTTP/1.1 200 ")
+
+
+def test_headers_without_an_end_are_refused(server: DevProcess) -> None:
+    sent = 0
+    with connected(server) as one:
+        one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ")
+        for _ in range(200):
+            one.sendall(b"x" * 100_000)
+            sent += 100_000
+        text = one.recv(65_536).decode()
+
+    assert sent == 20_000_000
+    assert text.startswith("HTTP/1.1 431 ")
+
+
+def test_many_headers_are_refused(server: DevProcess) -> None:
+    with connected(server) as one:
+        one.sendall(b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: %s\r\n" % (n, b"x" * 1_000) for n in range(300)))
+
+        assert one.recv(65_536).startswith(b"HTTP/1.1 431 ")
+
+
 def test_a_foreign_host_is_refused_on_our_paths_and_not_on_the_workers(server: DevProcess) -> None:
     with connected(server) as one:
         one.sendall(head("GET", FLOW, "Connection: close", host="rebound.example.com"))

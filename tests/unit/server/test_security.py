@@ -41,7 +41,24 @@ async def test_a_foreign_host_is_refused_on_all_our_paths(world: Any, api: Any, 
 
 
 @pytest.mark.parametrize(
-    "host", ["", "localhost.example.com", "127.0.0.1.nip.io", "localhost:8787@evil.example", "[::1", "stepwell"]
+    "host",
+    [
+        "",
+        "localhost.example.com",
+        "127.0.0.1.nip.io",
+        "localhost:8787@evil.example",
+        "[::1",
+        "stepwell",
+        "evil@127.0.0.1",
+        "evil:pw@localhost:8787",
+        "127.0.0.1:8787, evil.example",
+        "localhost, localhost",
+        "localhost/",
+        "localhost:8787:1",
+        "localhost ",
+        "localhost:",
+        "::1",
+    ],
 )
 def test_a_name_that_may_be_anybodys_is_foreign(host: str) -> None:
     assert foreign_host(host, frozenset()) is not None
@@ -53,6 +70,15 @@ def test_a_name_that_may_be_anybodys_is_foreign(host: str) -> None:
 )
 def test_this_machine_and_addresses_are_not_foreign(host: str) -> None:
     assert foreign_host(host, frozenset()) is None
+
+
+@pytest.mark.parametrize("second", ["evil.example", "localhost:8787", ""])
+async def test_two_hosts_are_refused(world: Any, api: Any, rest: str, second: str) -> None:
+    await world.start(nothing)
+
+    answer = await api.send("GET", rest, headers=[("Host", "localhost:8787"), ("Host", second)])
+
+    assert answer.status_code == 403
 
 
 async def test_the_name_given_with_host_is_allowed(world: Any, apis: Any, rest: str) -> None:

@@ -1,0 +1,67 @@
+"""uvicorn's HTTP protocol with limits on what a client may send: by itself it reads a head without end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+#: The request line and headers may take this many bytes: Cloudflare's limit for headers, and workerd's.
+MOST_HEAD_BYTES: Final = 128 * 1024
+#: Of a body that nobody reads any more because its request is answered, this much is discarded.
+MOST_UNREAD_BYTES: Final = 128 * 1024 * 1024
+#: How long a refused client may go on sending: closing at once would reset the connection, and lose the answer.
+_LINGER_S: Final = 10.0
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """Answers 431 as soon as a head is too long; closes when too much comes after an answer."""
+
+    #: Bytes of the head that is being read; None while a body is, or nothing.
+    _head_bytes: int | None = None
+    #: Bytes that have come since the answer to a request whose body is still coming.
+    _unread_bytes: int | None = None
+    _refused: asyncio.TimerHandle | None = None
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused is not None:
+            return
+        super().data_received(data)
+        if self._head_bytes is not None and not self.transport.is_closing():
+            self._head_bytes += len(data)
+            if self._head_bytes > MOST_HEAD_BYTES:
+                self._refuse()
+        elif self._unread_bytes is not None and self.cycle.response_complete:
+            self._unread_bytes += len(data)
+            if self._unread_bytes > MOST_UNREAD_BYTES:
+                self.transport.close()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head_bytes, self._unread_bytes = 0, None
+
+    def on_headers_complete(self) -> None:
+        self._head_bytes, self._unread_bytes = None, 0
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._unread_bytes = None
+        super().on_message_complete()
+
+    def _refuse(self) -> None:
+        text = f"The request's headers take more than the limit of {MOST_HEAD_BYTES} bytes.\n".encode()
+        head = b"content-type: text/plain;charset=utf-8\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+        self.transport.write(STATUS_LINE[431] + head % len(text) + text)
+        self.transport.write_eof()
+        self._refused = self.loop.call_later(_LINGER_S, self.transport.close)
+
+    def eof_received(self) -> None:
+        if self._refused is not None:
+            self.transport.close()
+        super().eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._refused is not None:
+            self._refused.cancel()
+        super().connection_lost(exc)
