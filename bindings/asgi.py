@@ -3,33 +3,105 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from bindings.entrypoints import WorkerEntrypoint, wait_until
+from bindings.gateway import BaseOptions
 from bindings.messages import Request, Response
+from bindings.shapes import JsBytes
 from bindings.streams import ReadableStream
 from bindings.websockets import WebSocketPair
 
 Message: TypeAlias = MutableMapping[str, Any]
 App: TypeAlias = Callable[..., Awaitable[None]]
 
-_ASGI: Final = {"spec_version": "2.0", "version": "3.0"}
-_NULL_BODY: Final = frozenset({101, 103, 204, 205, 304})
+ASGI: Final = {"spec_version": "2.0", "version": "3.0"}
+NULL_BODY_STATUSES: Final = frozenset({101, 103, 204, 205, 304})
+logger = logging.getLogger("asgi")
+#: Work that `run_in_background` has begun.
+background_tasks: set[asyncio.Future[Any]] = set()
 
 
-async def fetch(app: App, req: Request, env: Any, ctx: Any = None) -> Response:
+@dataclass(frozen=True, kw_only=True)
+class Options(BaseOptions):
+    """Options of the ASGI adapter."""
+
+
+DEFAULT_OPTIONS: Final = Options()
+
+
+async def fetch(app: App, req: Request, env: Any, ctx: Any = None, *, options: Options | None = None) -> Response:
     """Runs one request through `app`, with its lifespan around it; `scope["env"]` is `env`."""
+    shutdown, state = await start_application(app)
+    response, _ = await process_request(app, req, env, ctx, state, options or DEFAULT_OPTIONS)
+    await shutdown()
+    return response
+
+
+async def start_application(app: App) -> tuple[Callable[[], Awaitable[None]], dict[str, Any]]:
+    """Runs the startup of `app`: what runs its shutdown, and the state of its lifespan.
+
+    Raises `RuntimeError` when the application says that it cannot start.
+    """
     lifespan = Lifespan(app)
     await lifespan.startup()
-    response = await _exchange(app, _scope(req, env, "http", lifespan.state), req)
-    await lifespan.shutdown()
-    return response
+    return lifespan.shutdown, lifespan.state
+
+
+async def process_request(
+    app: App,
+    req: Request,
+    env: Any,
+    ctx: Any,
+    state: dict[str, Any] | None = None,
+    options: Options = DEFAULT_OPTIONS,
+) -> tuple[Response, asyncio.Future[None]]:
+    """One request without its lifespan: the answer, and the end of the application's work on it."""
+    response, ended = await _exchange(app, request_to_scope(req, env, state=state), req)
+    response.encode_body = options.encode_body
+    return response, ended
+
+
+def run_in_background(coro: Awaitable[Any]) -> asyncio.Future[Any]:
+    """Starts work that nobody awaits; what it raises goes to the log."""
+    task = asyncio.ensure_future(coro)
+    background_tasks.add(task)
+    task.add_done_callback(_log_failure)
+    return task
+
+
+def _log_failure(task: asyncio.Future[Any]) -> None:
+    background_tasks.discard(task)
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.error("Unhandled exception in background task", exc_info=error)
+
+
+async def close_stream_quietly(writer: Any) -> None:
+    """Closes a stream's writer; a failure is logged for debugging only."""
+    try:
+        await writer.close()
+    except Exception:
+        logger.debug("Closing the response stream failed", exc_info=True)
+
+
+@contextlib.contextmanager
+def acquire_js_buffer(pybuffer: Any) -> Iterator[Any]:
+    """The bytes of `pybuffer` as JavaScript would see them."""
+    yield JsBytes(pybuffer)
 
 
 async def websocket(app: App, req: Request, env: Any = None) -> Response:
     """Runs one WebSocket connection through `app`; the answer hands the client its end."""
+    return await process_websocket(app, req, env)
+
+
+async def process_websocket(app: App, req: Request, env: Any = None) -> Response:
+    """See `websocket`."""
     client, server = WebSocketPair().object_values()
     received: asyncio.Queue[Message] = asyncio.Queue()
     received.put_nowait({"type": "websocket.connect"})
@@ -46,7 +118,8 @@ async def websocket(app: App, req: Request, env: Any = None) -> Response:
         elif message["type"] == "websocket.close":
             server.close(message.get("code", 1000), message.get("reason") or "")
 
-    wait_until(app(_scope(req, {} if env is None else env, "websocket", None), received.get, send))
+    scope = request_to_scope(req, {} if env is None else env, ws=True)
+    wait_until(app(scope, received.get, send))
     return Response(None, 101, web_socket=client)
 
 
@@ -55,14 +128,14 @@ def _receive_event(data: Any) -> Message:
     return {"type": "websocket.receive", key: data}
 
 
-def entrypoint(app: App) -> type[WorkerEntrypoint]:
+def entrypoint(app: App, *, options: Options | None = None) -> type[WorkerEntrypoint]:
     """A ready `Default` class that serves `app`."""
 
     class Default(WorkerEntrypoint):
         async def fetch(self, request: Request) -> Response:
             if request.headers.get("upgrade", "").lower() == "websocket":
                 return await websocket(app, request, self.env)
-            return await fetch(app, request, self.env, self.ctx)
+            return await fetch(app, request, self.env, self.ctx, options=options)
 
     return Default
 
@@ -80,18 +153,21 @@ def env_dependency() -> Any:
     return fastapi.Depends(env)
 
 
-def _scope(request: Request, env: Any, kind: str, state: dict[str, Any] | None) -> dict[str, Any]:
-    url = urlsplit(request.url)
+def request_to_scope(
+    req: Request, env: Any, ws: bool = False, state: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The ASGI scope of a request; `ws` for a WebSocket."""
+    kind, url = "websocket" if ws else "http", urlsplit(req.url)
     scope = {
         "type": kind,
-        "asgi": _ASGI,
+        "asgi": ASGI,
         "http_version": "1.1",
-        "method": str(request.method),
+        "method": str(req.method),
         "scheme": url.scheme.replace("http", "ws") if kind == "websocket" else url.scheme,
         "path": unquote(url.path),
         "raw_path": url.path.encode(),
         "query_string": url.query.encode(),
-        "headers": [(name.encode("latin-1"), value.encode()) for name, value in request.headers.items()],
+        "headers": [(name.encode("latin-1"), value.encode()) for name, value in req.headers.items()],
         "env": env,
     }
     if state is not None:
@@ -131,7 +207,7 @@ class Lifespan:
         self._answers.put_nowait(message)
 
     async def _run(self) -> None:
-        scope = {"type": "lifespan", "asgi": _ASGI, "state": self.state}
+        scope = {"type": "lifespan", "asgi": ASGI, "state": self.state}
         try:
             await self._app(scope, self._events.get, self._answer)
         except Exception:
@@ -142,7 +218,7 @@ class Lifespan:
             self._answers.put_nowait(None)
 
 
-async def _exchange(app: App, scope: dict[str, Any], request: Request) -> Response:
+async def _exchange(app: App, scope: dict[str, Any], request: Request) -> tuple[Response, asyncio.Future[None]]:
     exchange = _Exchange(b"" if request.body is None else await request.bytes())
 
     async def run() -> None:
@@ -155,8 +231,9 @@ async def _exchange(app: App, scope: dict[str, Any], request: Request) -> Respon
         finally:
             exchange.end()
 
-    wait_until(run())
-    return await exchange.response
+    ended = asyncio.ensure_future(run())
+    wait_until(ended)
+    return await exchange.response, ended
 
 
 class _Exchange:
@@ -193,7 +270,7 @@ class _Exchange:
             self._answer(ReadableStream(self._stream.read()))
             await self._stream.put(bytes(body))
         else:
-            self._answer(None if self._status in _NULL_BODY else bytes(body))
+            self._answer(None if self._status in NULL_BODY_STATUSES else bytes(body))
         if not more:
             self.end()
 

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable
 from types import FunctionType, MethodType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from bindings.runtime import current_runtime
 
@@ -20,9 +20,9 @@ class ExecutionContext:
     def __init__(self, props: object = None) -> None:
         self.props = {} if props is None else props
 
-    def waitUntil(self, awaitable: Awaitable[Any]) -> None:
-        """Lets `awaitable` go on after the answer was sent; what it raises goes to the log."""
-        wait_until(awaitable)
+    def waitUntil(self, other: Awaitable[Any]) -> None:
+        """Lets an awaitable continue after the answer was sent; what it raises goes to the log."""
+        wait_until(other)
 
     wait_until = waitUntil
 
@@ -59,7 +59,33 @@ class WorkflowEntrypoint(_Entrypoint):
 
 
 class DurableObject(_Entrypoint):
-    """A Durable Object. Only Cloudflare's runtime can hold one; deriving from this class is fine everywhere."""
+    """A Durable Object: one Python object for each id, for as long as the runtime keeps it in memory."""
+
+
+class DurableObjectAbort(BaseException):
+    """Ends the call in which `ctx.abort()` was called; `except Exception` does not catch it."""
+
+
+class DurableObjectContext:
+    """`ctx` of a Durable Object: its id, its storage, and control over its calls."""
+
+    def __new__(cls, ctx: Any) -> Any:
+        return ctx if isinstance(ctx, cls) else super().__new__(cls)
+
+    def __init__(self, ctx: Any) -> None:
+        """`ctx` is the state that the host gives, or a context, which is then the result itself."""
+        if ctx is not self:
+            self._ctx = ctx
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_ctx":
+            raise AttributeError(name)
+        return getattr(self._ctx, name)
+
+    def abort(self, reason: str | None = None) -> NoReturn:
+        """Ends the object: its memory is lost, its storage stays, and the next call meets a new object."""
+        self._ctx.abort(reason)
+        raise DurableObjectAbort(reason or "Durable Object abort requested")
 
 
 def handler(func: Callable[P, R]) -> Callable[P, R]:

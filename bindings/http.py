@@ -28,10 +28,12 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 async def fetch(resource: Any, **options: Any) -> Response:
     """Sends a request and reads the answer: `method`, `headers`, `body`, `redirect`, `signal`.
 
-    Raises `OSError` when no answer comes; a status of 400 and above is an answer.
+    `fetcher` sends it elsewhere: `fetch(request, fetcher=env.BACKEND.fetch)`. Raises `OSError` when no answer
+    comes; a status of 400 and above is an answer.
     """
+    fetcher = options.pop("fetcher", None)
     request = resource if isinstance(resource, Request) and not options else Request(resource, **options)
-    sending = _send(request)
+    sending = _send(request) if fetcher is None else fetcher(request)
     return await (sending if request.signal is None else request.signal.guard(sending))
 
 

@@ -13,8 +13,9 @@ from typing import Any, NoReturn, TypeVar
 
 from bindings.errors import ErrorInfo, JsException
 from bindings.forms import Blob, File, FormData
-from bindings.http import FetchResponse, JsHeaders, Request, fetch
+from bindings.http import FetchResponse, JsHeaders, Request
 from bindings.http import Response as _Response
+from bindings.http import fetch as _fetch
 from bindings.js_values import from_json
 from bindings.runtime import current_runtime
 from bindings.shapes import JsBytes
@@ -93,9 +94,9 @@ class JsResponse(FetchResponse):
         return from_json(await self._parsed())
 
 
-async def js_fetch(resource: Any, *init: Any, **options: Any) -> JsResponse:
+async def fetch(resource: Any, *init: Any, **options: Any) -> JsResponse:
     """`js.fetch(url, init)`."""
-    answer = await fetch(str(resource) if not isinstance(resource, Request) else resource, **_init(init, options))
+    answer = await _fetch(str(resource) if not isinstance(resource, Request) else resource, **_init(init, options))
     made = JsResponse(None, answer.status, answer.status_text, JsHeaders(answer.headers), answer.url)
     made._data = answer._data
     return made

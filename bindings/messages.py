@@ -90,6 +90,8 @@ class FetchResponse(Body):
         self.url = url
         self.web_socket = web_socket
         self.redirected = False
+        #: "manual" when the body is compressed already as Content-Encoding says.
+        self.encode_body: str = "automatic"
 
     @property
     def ok(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from bindings.js_values import JsArray
 from bindings.runtime import current_runtime
@@ -13,6 +13,7 @@ from bindings.shapes import JsBytes
 from bindings.values import JsDict, JsMap, JsNull
 
 T = TypeVar("T")
+_NO_JAVASCRIPT: Final = "Python Workers run in CPython here, which has no JavaScript."
 
 
 class _JsProxyMeta(type):
@@ -22,6 +23,48 @@ class _JsProxyMeta(type):
 
 class JsProxy(metaclass=_JsProxyMeta):
     """For `isinstance`: what stands for a JavaScript object, and has `to_py`."""
+
+
+class ConversionError(Exception):
+    """A value that cannot be converted between Python and JavaScript."""
+
+
+# Kinds of JavaScript objects that never reach Python here: for annotations, and for `isinstance`, which is False.
+class JsPromise: ...
+
+
+class JsCallable: ...
+
+
+class JsIterable: ...
+
+
+class JsIterator: ...
+
+
+class JsGenerator: ...
+
+
+class JsAsyncIterable: ...
+
+
+class JsAsyncIterator: ...
+
+
+class JsAsyncGenerator: ...
+
+
+class JsDomElement: ...
+
+
+def register_js_module(name: str, jsproxy: Any) -> None:
+    """Raises `NotImplementedError`: there is no JavaScript object that could be a module."""
+    raise NotImplementedError(f"pyodide.ffi.register_js_module({name!r}) is not available: {_NO_JAVASCRIPT}")
+
+
+def unregister_js_module(name: str) -> None:
+    """Raises `NotImplementedError`, since nothing can be registered."""
+    raise NotImplementedError(f"pyodide.ffi.unregister_js_module({name!r}) is not available: {_NO_JAVASCRIPT}")
 
 
 class PyProxy:

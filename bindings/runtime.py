@@ -21,6 +21,8 @@ class Runtime(NamedTuple):
     now_ms: Callable[[], int]
     #: Keeps the work alive after the answer, and reports what it raises.
     wait_until: Callable[[Awaitable[Any]], None]
+    #: What the date and the flags of the configuration switch on.
+    compatibility_flags: frozenset[str] = frozenset()
 
 
 _current: Final[ContextVar[Runtime | None]] = ContextVar("stepwell_runtime", default=None)

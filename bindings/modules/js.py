@@ -36,6 +36,7 @@ from bindings.js_web import TextEncoder as TextEncoder
 from bindings.js_web import atob as atob
 from bindings.js_web import btoa as btoa
 from bindings.js_web import clearTimeout as clearTimeout
+from bindings.js_web import fetch as fetch
 from bindings.js_web import queueMicrotask as queueMicrotask
 from bindings.js_web import setTimeout as setTimeout
 from bindings.urls import URL as URL

@@ -91,7 +91,8 @@ class PythonHost:
             _use_utc()
             self._streams.enter_context(routed_output())
         env = build_env(self._config, self._variables, self._workflows, self._other_binding)
-        runtime = Runtime(self._config.name, env, self.loop, self._now_ms, self._wait_until)
+        flags = frozenset(self._config.compat)
+        runtime = Runtime(self._config.name, env, self.loop, self._now_ms, self._wait_until, flags)
         generation = PythonGeneration(self._config, runtime, self._emit)
         contextvars.copy_context().run(generation.load)
         previous, self._current = self._current, generation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPMethod
 from typing import Any, TypeAlias, TypedDict
 
 from bindings.entrypoints import ExecutionContext
@@ -17,16 +18,25 @@ Context: TypeAlias = ExecutionContext
 
 
 class RequestInitCfProperties(TypedDict, total=False):
-    apps: bool
-    cacheEverything: bool
-    cacheKey: str
+    apps: bool | None
+    cacheEverything: bool | None
+    cacheKey: str | None
+    cacheTags: list[str] | None
     cacheTtl: int
+    cacheTtlByStatus: dict[str, int]
+    image: Any | None
+    mirage: bool | None
+    polish: str | None
+    resolveOverride: str | None
+    scrapeShield: bool | None
+    webp: bool | None
 
 
 class FetchKwargs(TypedDict, total=False):
-    method: str
+    method: HTTPMethod | str | None
     headers: Any
     body: Any
-    redirect: str
+    redirect: str | None
     signal: Any
-    cf: RequestInitCfProperties
+    cf: RequestInitCfProperties | None
+    fetcher: Any

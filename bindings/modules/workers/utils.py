@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import http.client
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 from bindings.entrypoints import DurableObject, WorkerEntrypoint, WorkflowEntrypoint
 from bindings.entrypoints import wait_until as wait_until
 from bindings.environment import patched
 from bindings.runtime import current_runtime
+
+#: The names of JavaScript classes that `Response` takes as a body.
+RESPONSE_ACCEPTED_TYPES: Final = frozenset(
+    {"Blob", "ArrayBuffer", "Uint8Array", "FormData", "ReadableStream", "URLSearchParams", "Response"}
+)
+
+
+class HTTPMessageMapping(http.client.HTTPMessage, Mapping[str, str]):  # type: ignore[misc]
+    """Headers as the standard library keeps them."""
+
+
+def get_compat_flag(flag: str) -> bool:
+    """Whether the Worker runs with a compatibility flag, such as "python_request_headers_preserve_commas"."""
+    return flag in current_runtime().compatibility_flags
+
+
+async def import_sdk_javascript_module_async(name: str) -> Any:
+    """Raises `ImportError`: the SDK's JavaScript needs a JavaScript engine."""
+    raise ImportError(
+        f"Failed to import '{name}': Python Workers run in CPython here, which has no JavaScript modules"
+    )
 
 
 def waitUntil(awaitable: Awaitable[Any]) -> None:

@@ -281,3 +281,18 @@ async def test_a_ready_default_class_serves_a_wsgi_application(in_worker: Any) -
     response: Response = await in_worker(default.fetch, Request(URL, headers={"X-B": "?"}))  # type: ignore[attr-defined]
 
     assert response.status == 201
+
+
+@pytest.mark.parametrize("module", [asgi, wsgi], ids=["asgi", "wsgi"])
+def test_the_options_of_an_adapter_are_checked(module: Any) -> None:
+    assert module.Options(encode_body="manual").response_init() == {"encodeBody": "manual"}
+    with pytest.raises(ValueError, match="encode_body must be one of"):
+        module.Options(encode_body="zip")
+
+
+async def test_the_options_of_an_entrypoint_reach_its_answers(in_worker: Any) -> None:
+    default = asgi.entrypoint(simple, options=asgi.Options(encode_body="manual"))
+
+    response = await in_worker(default(None, "ENV").fetch, Request(URL))
+
+    assert response.encode_body == "manual"

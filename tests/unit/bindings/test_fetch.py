@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from bindings.errors import JsException
-from bindings.http import Request, fetch
+from bindings.http import Request, Response, fetch
 from bindings.js_values import Object, to_js
-from bindings.js_web import AbortController, AbortSignal, js_fetch
+from bindings.js_web import AbortController, AbortSignal
+from bindings.modules import js
 from bindings.modules.pyodide.http import open_url, pyfetch
 
 pytestmark = pytest.mark.anyio
@@ -130,7 +131,7 @@ async def test_a_signal_that_does_not_come_changes_nothing(url: str) -> None:
 async def test_javascripts_fetch_takes_an_object_or_keywords(url: str, options: Any) -> None:
     init = [options["init"]] if "init" in options else []
 
-    response = await js_fetch(url, *init, **options.get("keywords", {}))
+    response = await js.fetch(url, *init, **options.get("keywords", {}))
 
     assert response.ok
     told = await response.json()
@@ -138,7 +139,7 @@ async def test_javascripts_fetch_takes_an_object_or_keywords(url: str, options: 
 
 
 async def test_the_headers_of_javascripts_fetch_iterate_by_pair(url: str) -> None:
-    response = await js_fetch(url)
+    response = await js.fetch(url)
 
     assert ("content-length", None) not in list(response.headers)
     assert response.headers.get("set-cookie") == "a=1, b=2"
@@ -154,3 +155,12 @@ async def test_pyfetch_answers_like_fetch(url: str) -> None:
 def test_open_url_says_what_to_use() -> None:
     with pytest.raises(NotImplementedError, match=r"Use `await pyfetch\(url\)`"):
         open_url("http://x/")
+
+
+async def test_a_fetcher_sends_the_request_elsewhere() -> None:
+    async def fetcher(request: Request) -> Response:
+        return Response(f"{request.method} {request.url}")
+
+    response = await fetch("https://shop.example/a", method="PUT", fetcher=fetcher)
+
+    assert await response.text() == "PUT https://shop.example/a"
