@@ -60,6 +60,7 @@ def compat_of(settings: Settings) -> Compat:
         status_hides_rolling_back=switches.status_hides_rolling_back,
         status_rollback_field=switches.status_rollback_field == "both",
         local_dev_step_outputs=switches.local_dev_step_outputs,
+        resume_rollbacks=switches.resume_rollbacks,
         lenient_durations=switches.duration_grammar == "lenient",
         enforce_retention=settings.enforce_retention,
         hashed_schedule_ids=switches.hashed_schedule_ids,

@@ -124,6 +124,12 @@ TABLE: Final = (
         "compat.local_dev_step_outputs", "switch", False, "status() carries the step outputs, as in wrangler dev."
     ),
     Setting("compat.duration_grammar", "choice", "workerd", "How durations are read.", ("workerd", "lenient")),
+    Setting(
+        "compat.resume_rollbacks",
+        "switch",
+        True,
+        "A rollback that a stop or a crash cut off goes on at the next start; workerd: it ends as failed.",
+    ),
     Setting("compat.hashed_schedule_ids", "switch", False, "Instances of schedules are called cf_ and a hash."),
 )
 BY_NAME: Final = {setting.name: setting for setting in TABLE}

@@ -39,6 +39,7 @@ class CompatSwitches(NamedTuple):
     status_rollback_field: Literal["rest", "both"] = "rest"
     local_dev_step_outputs: bool = False
     duration_grammar: Literal["workerd", "lenient"] = "workerd"
+    resume_rollbacks: bool = True
     hashed_schedule_ids: bool = False
 
 

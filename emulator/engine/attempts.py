@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from bindings.context import StepFrame, at_attempt_end, current_step
 from bindings.errors import (
@@ -26,6 +26,7 @@ from bindings.values import Encoded
 from emulator.engine.delays import delay_before_retry, is_non_retryable, unprefixed
 from emulator.engine.introspection import Point
 from emulator.engine.retries import StepConfig
+from emulator.engine.rollback import CRASHED
 from emulator.engine.run import HostCrashed, Run
 from emulator.engine.streams import InvalidStream, Room, store_stream, stored_stream
 from emulator.engine.timers import due_in
@@ -34,9 +35,6 @@ from emulator.limits import MIB
 from emulator.storage.records import EventType, StepRow, StepState
 
 _T = EventType
-
-#: The error of an attempt that was in flight when the process died (semantics: crash during an attempt).
-CRASHED: Final = ErrorInfo("WorkflowInternalError", "Attempt failed due to internal workflows error")
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,12 +146,13 @@ class Commands:
         if run is not None and run.steps is not None:
             rollbacks, missing = run.steps.rollbacks, list[StepRow]()
         else:
+            self._passes.outcomes.begin_rollback(instance, how)
             run, rollbacks, missing = await self._passes.collect_rollbacks(instance)
             if not run.attached:  # ended by another command meanwhile
                 return True
         if not len(rollbacks) and not missing:
             return False
-        self._passes.outcomes.begin_rollback(instance)
+        self._passes.outcomes.begin_rollback(instance, how)
         # In a task of its own: the caller may be the very code that is stopped here.
         rolling_back = asyncio.get_running_loop().create_task(self._roll_back_stopped(run, rollbacks, missing, how))
         run.roll_back_in(rolling_back)

@@ -27,6 +27,8 @@ class Compat:
     status_rollback_field: bool = False
     #: status() of the binding carries the outputs of all steps, as in `wrangler dev`.
     local_dev_step_outputs: bool = False
+    #: A rollback that a stop or a crash cut off goes on afterwards; workerd ends it as failed.
+    resume_rollbacks: bool = True
     #: Durations in miniflare's grammar.
     lenient_durations: bool = False
     #: Finished instances are removed when their retention is over. Off by default, so that old runs can be

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 
 from emulator.clock import Clock
@@ -36,6 +37,15 @@ class Core:
     settling: Settling = field(default_factory=Settling)
     #: Busy instances that only let time pass: the delay between two attempts of a rollback.
     parked: int = 0
+    #: Rollback handlers that run right now.
+    handlers: int = 0
+    #: The engine is about to stop: what runs may end, and nothing else begins.
+    stopping: bool = False
+
+    async def hold_while_stopping(self) -> None:
+        """Returns at once, or never: what waits here when the engine stops is cancelled with its pass."""
+        if self.stopping:
+            await asyncio.get_running_loop().create_future()
 
     @staticmethod
     def build(store: Store, clock: Clock, limits: Limits, compat: Compat) -> Core:

@@ -126,13 +126,14 @@ class Engine:
 
     @property
     def executing(self) -> int:
-        """Callbacks of steps that run right now."""
+        """Callbacks of steps and rollback handlers that run right now."""
         return self._passes.executing
 
     async def stop(self, grace_ms: int = 0) -> None:
-        """Stops: callbacks get `grace_ms` to end and be recorded, then every pass is detached."""
+        """Stops: no step begins any more, callbacks get `grace_ms` to end and be recorded, passes are detached."""
         self.schedules.stop()
         self._passes.outcomes.retention.stop()
+        self._core.stopping = True
         await self._grace(grace_ms)
         self._passes.stop()
         self._core.callbacks.stop()

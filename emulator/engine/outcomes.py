@@ -7,14 +7,15 @@ import logging
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from bindings.errors import NON_RETRYABLE, ErrorInfo
+from bindings.errors import NON_RETRYABLE, ErrorInfo, HostCrashed
 from bindings.values import Encoded
 from emulator.engine.core import Core
 from emulator.engine.delays import is_non_retryable, unprefixed
 from emulator.engine.instance import Instance
 from emulator.engine.introspection import Point
 from emulator.engine.retention import Retention
-from emulator.engine.rollback import Rollbacks, RollingBack
+from emulator.engine.rollback import TERMINATED, Rollbacks, RollingBack
+from emulator.engine.rollback_progress import RollbackProgress
 from emulator.engine.run import Run
 from emulator.storage.records import EventType, Status, StepRow, Trigger
 
@@ -37,6 +38,14 @@ class Termination(NamedTuple):
 
     source: Trigger = Trigger.API
     reason: str | None = None
+
+    def to_json(self) -> str:
+        return json.dumps({"source": str(self.source), "reason": self.reason})
+
+    @staticmethod
+    def from_json(text: str | None) -> Termination:
+        fields = json.loads(text) if text else {}
+        return Termination(Trigger(fields.get("source", Trigger.API)), fields.get("reason"))
 
 
 #: By the REST API or the dashboard, without a reason.
@@ -128,18 +137,27 @@ class Outcomes:
         shown: ErrorInfo | None = None,
         missing: list[StepRow] | None = None,
         how: Termination = BY_API,
+        progress: RollbackProgress | None = None,
     ) -> None:
         """Runs the handlers, then ends as errored or terminated with the original error.
 
-        `shown` is what the handlers receive, when it is not the instance's error.
+        `shown` is what the handlers receive, when it is not the instance's error. `progress` is that of an earlier
+        execution which was cut off.
         """
         instance = run.instance
         run.rolling_back = True
         run.waits.cancel()
-        self.begin_rollback(instance)
-        if end is Status.ERRORED:
-            self._core.store.set_error(instance.key, json.dumps(error.to_json()))
-        outcome = await RollingBack(self._core, instance, rollbacks, shown or error).run(missing or [])
+        if progress is None:
+            self.begin_rollback(instance, how)
+            if end is Status.ERRORED:
+                self._core.store.set_error(instance.key, json.dumps(error.to_json()))
+        rolling_back = RollingBack(self._core, instance, rollbacks, shown or error, progress)
+        try:
+            outcome = await rolling_back.run(missing or [])
+        except HostCrashed as crash:
+            if run.attached:
+                run.owner.crashed(run, crash)
+            return
         if not run.attached:
             return
         self._core.store.set_rollback(instance.key, outcome.to_json())
@@ -149,9 +167,21 @@ class Outcomes:
         else:
             await self.terminated(instance, how)
 
-    def begin_rollback(self, instance: Instance) -> None:
-        """From now on nothing else goes on with the instance."""
+    async def continue_rollback(
+        self, run: Run, rollbacks: Rollbacks, missing: list[StepRow], progress: RollbackProgress
+    ) -> None:
+        """Runs the handlers that a stop or a crash has left, then ends the instance as it was to end."""
+        values = self._core.store.values(run.instance.key)
+        error, how = TERMINATED, Termination.from_json(values.termination if values is not None else None)
+        end = Status.TERMINATED
+        if values is not None and values.error is not None:
+            error, end = ErrorInfo.from_json(json.loads(values.error)), Status.ERRORED
+        await self.roll_back(run, rollbacks, error, end, missing=missing, how=how, progress=progress)
+
+    def begin_rollback(self, instance: Instance, how: Termination) -> None:
+        """From now on nothing else goes on with the instance. `how` is kept for a process that continues."""
         instance.become(Status.ROLLING_BACK)
+        self._core.store.set_termination(instance.key, how.to_json())
         self._core.store.set_status(instance.key, Status.ROLLING_BACK, self._core.clock.now(), None)
 
     async def terminated(self, instance: Instance, how: Termination) -> None:

@@ -6,6 +6,7 @@ engine's loop.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections import OrderedDict
@@ -24,6 +25,7 @@ from emulator.engine.instance import Instance
 from emulator.engine.introspection import Point, Reached
 from emulator.engine.outcomes import Outcomes
 from emulator.engine.rollback import Rollbacks
+from emulator.engine.rollback_progress import rollback_progress
 from emulator.engine.run import Run
 from emulator.engine.steps import Steps
 from emulator.engine.timers import Alarm
@@ -44,6 +46,8 @@ CRASH_DELAY_MS: Final = 100
 LONGEST_CRASH_DELAY_MS: Final = 30_000
 #: Turns that calls get between two shares of starting: instances are accepted faster than they start.
 _TURNS_BETWEEN_STARTS: Final = 12
+#: Statuses in which an instance goes on by itself when its pass has ended early.
+_DRIVEN: Final = (Status.RUNNING, Status.ROLLING_BACK)
 #: Due instances that one turn wakes.
 WAKE_AT_ONCE: Final = 200
 
@@ -63,6 +67,9 @@ class Passes:
         #: Of instances whose runtime has crashed: their last event then, and how often since.
         self._crashes: dict[int, tuple[int, int]] = {}
         self._stopped = False
+        #: Instances whose rollback was cut off and waits for code.
+        self._blocked_rollbacks: set[int] = set()
+        self._rolling_back: set[asyncio.Task[None]] = set()
         self._about_to_start: dict[int, tuple[Instance, RunEvent | None]] = {}
         self.outcomes = Outcomes(core, self.forget)
         self.admission = Admission(core.slots, core.limits, {})
@@ -91,6 +98,7 @@ class Passes:
         self._instances.pop(instance.key, None)
         self._rouse(instance.key)
         self._crashes.pop(instance.key, None)
+        self._forget_block(instance.key)
 
     def in_memory(self) -> list[Instance]:
         return list(self._instances.values())
@@ -156,16 +164,18 @@ class Passes:
     async def collect_rollbacks(self, instance: Instance) -> tuple[Run, Rollbacks, list[StepRow]]:
         """Follows run() on stored results to find the handlers of an instance that is not in memory.
 
-        It rolls back from now on, so that nothing else goes on with it meanwhile.
+        It is rolling back already, so that nothing else goes on with it meanwhile. The pass is detached when the
+        runtime ends under it; then the rollback goes on in the next one.
         """
-        self.outcomes.begin_rollback(instance)
         records = self._core.store.steps(instance.key)
         self.add(instance)
         self._note_pass(instance, PassCause.ROLLBACK)
         run = Run(self._core, instance, self._event(instance), self)
         rollbacks = Rollbacks(instance.workflow.configs, collecting=True)
         instance.run = run
-        await run.follow(Steps(run, records, rollbacks))
+        crash = await run.follow(Steps(run, records, rollbacks, stays=True))
+        if crash is not None and run.attached and self._core.compat.resume_rollbacks:
+            self.crashed(run, crash)
         found = {one.row.seq for one in rollbacks.newest_first()}
         return run, rollbacks, [row for row in records if row.has_rollback and row.seq not in found]
 
@@ -384,11 +394,13 @@ class Passes:
             self.forget(instance)
 
     def _again(self, instance: Instance, cause: PassCause) -> None:
-        if instance.status is not Status.RUNNING or instance.run is not None or self._stopped:
+        if instance.status not in _DRIVEN or instance.run is not None or self._stopped:
             return
         if self._instances.get(instance.key) is not instance:  # deleted meanwhile
             return
-        if instance.workflow.runner:
+        if instance.status is Status.ROLLING_BACK:
+            self._continue_rollback(instance)
+        elif instance.workflow.runner:
             self.resume_after_crash(instance, cause)
         else:  # blocked until its code comes back
             self.queue(instance)
@@ -456,6 +468,7 @@ class Passes:
         """Code has come for a Workflow, or a higher limit: what could not go on without it goes on."""
         self.alarm.by(self._core.store.next_wake())
         self._slot_freed(workflow.key)
+        self._unblock_rollbacks(workflow)
 
     def _take_over(self, key: int, status: Status) -> None:
         instance = self.load(key)
@@ -464,6 +477,8 @@ class Passes:
         self._core.slots.change(instance.workflow.key, 1)
         if status is Status.WAITING_FOR_PAUSE:
             self.outcomes.pause(instance, rested=False)
+        elif status is Status.ROLLING_BACK and self._core.compat.resume_rollbacks:
+            self._continue_rollback(instance)
         elif status is Status.ROLLING_BACK:
             self._end_rollback(instance)
         elif instance.workflow.runner is None:
@@ -471,8 +486,45 @@ class Passes:
         else:
             self._begin(instance, self._core.store.steps(key), None, PassCause.PROCESS)
 
+    def _continue_rollback(self, instance: Instance) -> None:
+        """Goes on with a rollback that was cut off; without code it waits for that."""
+        self.add(instance)
+        if instance.workflow.runner is None:
+            self._blocked_rollbacks.add(instance.key)
+            self._core.parked += 1
+            return
+        task = asyncio.get_running_loop().create_task(self._roll_back_again(instance))
+        self._rolling_back.add(task)
+        task.add_done_callback(self._rolling_back.discard)
+
+    async def _roll_back_again(self, instance: Instance) -> None:
+        current_step.set(StepFrame(instance.workflow.name, instance.id, instance.key))
+        progress = rollback_progress(self._core.store, instance.key)
+        run, rollbacks, missing = await self.collect_rollbacks(instance)
+        if run.attached:
+            task = asyncio.current_task()
+            assert task is not None
+            run.roll_back_in(task)
+            await self.outcomes.continue_rollback(run, rollbacks, missing, progress)
+
+    def _unblock_rollbacks(self, workflow: WorkflowState) -> None:
+        for key in list(self._blocked_rollbacks):
+            instance = self._instances.get(key)
+            if instance is not None and instance.workflow is workflow and workflow.runner is not None:
+                self._forget_block(key)
+                self._continue_rollback(instance)
+
+    def _forget_block(self, key: int) -> None:
+        if key in self._blocked_rollbacks:
+            self._blocked_rollbacks.discard(key)
+            self._core.parked -= 1
+
     def _end_rollback(self, instance: Instance) -> None:
-        """A crash while rolling back ends the chain, as on workerd: handlers are not run twice."""
+        """With workerd's way a stop or crash while rolling back ends the chain."""
+        _log.warning(
+            "a stop cut the rollback off: its remaining handlers do not run (compat.resume_rollbacks is off)",
+            extra={"instance": instance},
+        )
         instance.log(_T.ROLLBACK_ERRORED)
         values = self._core.store.values(instance.key)
         self._core.store.set_rollback(instance.key, json.dumps({"outcome": "failed", "error": None}))
@@ -512,8 +564,9 @@ class Passes:
 
     @property
     def executing(self) -> int:
-        """Callbacks that run right now."""
-        return sum(instance.run.executing for instance in self.in_memory() if instance.run is not None)
+        """Callbacks and rollback handlers that run right now."""
+        executing = sum(instance.run.executing for instance in self.in_memory() if instance.run is not None)
+        return executing + self._core.handlers
 
 
 def run_event(instance: Instance, created_at: int, params: str | None, schedule: str | None) -> RunEvent:

@@ -1,7 +1,8 @@
 """Rollback handlers: compensation of the steps that have started, newest first (area rollback).
 
-A handler is registered by the last argument of step.do, at every pass. After a rest the handlers of an instance
-are collected again by following run() on stored results up to the first step that has none.
+A handler is registered by the last argument of step.do, at every pass. After a rest, a stop or a crash the
+handlers of an instance are collected again by following run() on stored results as far as these lead. A rollback
+that was cut off continues: completed handlers do not run again, and an attempt in flight counts as failed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from emulator.engine.core import Core
 from emulator.engine.delays import delay_before_retry, is_non_retryable
 from emulator.engine.instance import Instance
 from emulator.engine.retries import StepConfig, StepConfigs
+from emulator.engine.rollback_progress import HandlerProgress, RollbackProgress
 from emulator.engine.streams import stored_stream
 from emulator.storage.records import EventType, StepRow, StepState
 
@@ -34,6 +36,8 @@ _T = EventType
 #: What handlers receive as the error when the instance is terminated.
 TERMINATED: Final = ErrorInfo("Error", "Instance terminated during rollback")
 MISSING: Final = ErrorInfo("RollbackMissing", "Rollback function not available in registry")
+#: The error of an attempt that was in flight when the process or the runtime died.
+CRASHED: Final = ErrorInfo("WorkflowInternalError", "Attempt failed due to internal workflows error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +100,33 @@ class Rollbacks:
 class RollingBack:
     """One execution of the handlers of an instance."""
 
-    def __init__(self, core: Core, instance: Instance, rollbacks: Rollbacks, error: ErrorInfo) -> None:
+    def __init__(
+        self,
+        core: Core,
+        instance: Instance,
+        rollbacks: Rollbacks,
+        error: ErrorInfo,
+        progress: RollbackProgress | None = None,
+    ) -> None:
+        """`progress`: how far an earlier execution had come, which this one continues."""
         self._core = core
         self._instance = instance
         self._rollbacks = rollbacks
         self._error = error
+        self._progress = progress or RollbackProgress()
 
     async def run(self, missing: list[StepRow]) -> RollbackOutcome:
         """Runs the handlers; stops at the first that fails after its retries.
 
-        `missing` are steps that had a handler once and have registered none: the chain stops there.
+        `missing` are steps that had a handler once and have registered none: the chain stops there. Raises
+        `HostCrashed` when the runtime of the user code ends and the rollback is to go on in the next one.
         """
-        self._instance.log(_T.ROLLBACK_STARTED)
+        if not self._progress.started:
+            self._instance.log(_T.ROLLBACK_STARTED)
         gone = {row.seq: row for row in missing}
         todo = {one.row.seq: one for one in self._rollbacks.newest_first()}
-        for seq in sorted(gone.keys() | todo.keys(), reverse=True):
+        completed = {seq for seq, handler in self._progress.handlers.items() if handler.completed}
+        for seq in sorted((gone.keys() | todo.keys()) - completed, reverse=True):
             failure = self._missing(gone[seq]) if seq in gone else await self._unless_crashed(todo[seq])
             if failure is not None:
                 self._instance.log(_T.ROLLBACK_ERRORED)
@@ -123,21 +139,26 @@ class RollingBack:
         return MISSING
 
     async def _unless_crashed(self, one: Registered) -> ErrorInfo | None:
-        """A crash of the runtime while it rolls back ends the chain, as one of ours does: nothing runs twice."""
+        """With workerd's way a crash of the runtime ends the chain."""
         try:
             return await self._one(one)
         except HostCrashed as crash:
+            if self._core.compat.resume_rollbacks:
+                raise
             return error_info(crash)
 
     async def _one(self, one: Registered) -> ErrorInfo | None:
         """The error of a handler that failed for good, else None."""
         config = self._rollbacks.config_of(one)
         seq = one.row.seq
-        self._instance.log(
-            _T.ROLLBACK_STEP_STARTED, step=seq, detail=json.dumps({"config": json.loads(config.text)})
-        )
-        attempt = 0
-        while True:
+        before = self._progress.handlers.get(seq)
+        if before is None:
+            await self._core.hold_while_stopping()
+            detail = json.dumps({"config": json.loads(config.text)})
+            self._instance.log(_T.ROLLBACK_STEP_STARTED, step=seq, detail=detail)
+        attempt = 0 if before is None else before.attempts
+        final = None if before is None else await self._catch_up(one, config, before)
+        while final is None:
             attempt += 1
             error = await self._attempt(one, config, attempt)
             if error is None:
@@ -146,13 +167,33 @@ class RollingBack:
                 await self._core.commits.durable()
                 return None
             final = await self._after(one, config, attempt, error)
-            if final is not None:
-                self._instance.log(
-                    _T.ROLLBACK_STEP_ERRORED, step=seq, detail=json.dumps({"error": final.to_json()})
-                )
-                return final
+        self._instance.log(_T.ROLLBACK_STEP_ERRORED, step=seq, detail=json.dumps({"error": final.to_json()}))
+        return final
+
+    async def _catch_up(self, one: Registered, config: StepConfig, before: HandlerProgress) -> ErrorInfo | None:
+        """Brings a handler that was cut off to the start of its next attempt; gives its error when it has none."""
+        if before.in_flight:
+            final = CRASHED if before.attempts > config.limit else None
+            detail: dict[str, object] = {"error": CRASHED.to_json()}
+            if final is None:
+                detail["retryDelayMs"] = 0
+            self._log_failure(one, before.attempts, detail)
+            return final
+        if before.error is not None and before.retry_at is None:
+            return before.error
+        if before.retry_at is not None:
+            await self._pass_time(max(before.retry_at - self._core.clock.now(), 0))
+        return None
 
     async def _attempt(self, one: Registered, config: StepConfig, attempt: int) -> ErrorInfo | None:
+        await self._core.hold_while_stopping()
+        self._core.handlers += 1
+        try:
+            return await self._called(one, config, attempt)
+        finally:
+            self._core.handlers -= 1
+
+    async def _called(self, one: Registered, config: StepConfig, attempt: int) -> ErrorInfo | None:
         row = one.row
         self._instance.log(_T.ROLLBACK_ATTEMPT_STARTED, step=row.seq, attempt=attempt)
         await self._core.commits.durable()
@@ -194,13 +235,16 @@ class RollingBack:
                 detail["retryDelayMs"] = delay_ms
             except NonRetryableDelayError as bad:
                 final = bad.info
-        self._instance.log(
-            _T.ROLLBACK_ATTEMPT_ERRORED, step=one.row.seq, attempt=attempt, detail=json.dumps(detail)
-        )
+        self._log_failure(one, attempt, detail)
         await self._core.commits.durable()
         if final is None:
             await self._pass_time(delay_ms)
         return final
+
+    def _log_failure(self, one: Registered, attempt: int, detail: dict[str, object]) -> None:
+        self._instance.log(
+            _T.ROLLBACK_ATTEMPT_ERRORED, step=one.row.seq, attempt=attempt, detail=json.dumps(detail)
+        )
 
     async def _pass_time(self, ms: int) -> None:
         """Counts as parked until the very moment in which the time is over."""

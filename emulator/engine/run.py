@@ -18,6 +18,7 @@ from bindings.errors import HostCrashed as HostCrashed
 from bindings.escapes import is_ctrl_c, is_order
 from bindings.ports import RunEvent, Runner, StepPort
 from bindings.values import Encoded
+from emulator.clock import breathe, turns
 from emulator.engine.core import Core
 from emulator.engine.instance import Instance
 from emulator.engine.introspection import Point, Reached, RecordedSteps
@@ -37,6 +38,8 @@ _POINT_OF_WAIT: Final = {
 
 #: Rounds of settling for branches side by side: one of them may be on its way to a step through code of its own.
 _ROUNDS: Final = 8
+#: Turns of the loop within which followed code comes from one recorded step to the next.
+_TURNS_TO_SETTLE: Final = 32
 
 
 class PassSteps(RecordedSteps, Protocol):
@@ -50,6 +53,20 @@ class PassSteps(RecordedSteps, Protocol):
 
     def expects_no_more(self) -> bool:
         """The code has gone as far as it can; whether events were held back until now."""
+        ...
+
+
+class FollowedSteps(PassSteps, Protocol):
+    """The steps of a pass that is followed on its records."""
+
+    @property
+    def arrivals(self) -> int:
+        """How often a step was called so far."""
+        ...
+
+    @property
+    def staying(self) -> int:
+        """How many of these calls are in a step without a result, which they never leave."""
         ...
 
 
@@ -111,7 +128,7 @@ class Run:
         self._quiesce: Callable[[RunEvent], Coroutine[Any, Any, None]] | None = None
         self._asking: asyncio.Task[None] | None = None
         self._quiet = False
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[Any] | None = None
         self.steps: PassSteps | None = None
 
     # -- the pass
@@ -146,14 +163,33 @@ class Run:
                 self._tell_end()
                 await self.owner.returned(self, output)
 
-    async def follow(self, steps: PassSteps) -> None:
-        """Runs the code on stored results only, to its first step without one; what comes of it is ignored."""
+    async def follow(self, steps: FollowedSteps) -> HostCrashed | None:
+        """Runs the code on stored results as far as these lead; what comes of it is ignored.
+
+        Returns the end of the runtime, when that is what ended the code. Code that stays in a step is left there
+        until the pass is detached or rolled back.
+        """
         self.steps = steps
         runner = self.instance.workflow.runner
         if runner is None:
-            return
-        self._task = asyncio.get_running_loop().create_task(_ignoring(runner, self.event, steps))
-        await asyncio.wait([self._task])
+            return None
+        task = asyncio.get_running_loop().create_task(_ignoring(runner, self.event, steps))
+        self._task = task
+        arrivals = -1
+        while self.attached and not (arrivals == steps.arrivals and (task.done() or steps.staying)):
+            arrivals = steps.arrivals
+            await self._let_settle(task, runner)
+        return task.result() if task.done() and not task.cancelled() else None
+
+    async def _let_settle(self, task: asyncio.Task[HostCrashed | None], runner: Runner) -> None:
+        """Gives followed code the time to come to its next steps."""
+        quiesce = getattr(runner, "quiesce", None)
+        if quiesce is not None and not task.done():
+            asking = asyncio.get_running_loop().create_task(quiesce(self.event))
+            await asyncio.wait({task, asking}, return_when=asyncio.FIRST_COMPLETED)
+            asking.cancel()
+        await turns(_TURNS_TO_SETTLE)
+        await breathe()
 
     def roll_back_in(self, task: asyncio.Task[None]) -> None:
         """Ends the code of the pass; the pass still owns the instance while `task` rolls it back."""
@@ -235,6 +271,8 @@ class Run:
         self.check_attached()
         self.leaves = False
         self._rounds = 0
+        if self.core.stopping and not _is_inside_a_step(self.instance):
+            await self.core.hold_while_stopping()
         while self._holds_back():
             if self._gate is None:
                 self._gate = asyncio.get_running_loop().create_future()
@@ -441,7 +479,7 @@ def _is_inside_a_step(instance: Instance) -> bool:
     return frame is not None and frame.seq is not None and frame.instance_key == instance.key
 
 
-def _innermost_code(task: asyncio.Task[None]) -> CodeType | None:
+def _innermost_code(task: asyncio.Task[Any]) -> CodeType | None:
     """The code of the last coroutine in the chain of those that a task stands in."""
     code: CodeType | None = None
     awaited: object = task.get_coro()
@@ -450,13 +488,16 @@ def _innermost_code(task: asyncio.Task[None]) -> CodeType | None:
     return code
 
 
-async def _ignoring(runner: Runner, event: RunEvent, steps: StepPort) -> None:
+async def _ignoring(runner: Runner, event: RunEvent, steps: StepPort) -> HostCrashed | None:
     try:
         await runner(event, steps)
+    except HostCrashed as crash:
+        return crash
     except (Exception, asyncio.CancelledError, KeyboardInterrupt, SystemExit) as error:
         if is_ctrl_c(error):
             raise
         _log.debug("followed run() to %r", error)
+    return None
 
 
 async def _wait_with_others(shared: asyncio.Future[None]) -> None:

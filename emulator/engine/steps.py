@@ -7,6 +7,7 @@ neither logs anything.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import math
@@ -49,7 +50,12 @@ _ADVISED_TIMEOUT_MS: Final = 30 * 60_000
 class Steps:
     """The `StepPort` of one pass."""
 
-    def __init__(self, run: Run, records: list[StepRow], rollbacks: Rollbacks) -> None:
+    def __init__(self, run: Run, records: list[StepRow], rollbacks: Rollbacks, *, stays: bool = False) -> None:
+        """`stays`: while handlers are collected, a step without a result is never left, so that others go on."""
+        self._stays = stays
+        #: Calls so far, and how many of them are in a step that is never left.
+        self.arrivals = 0
+        self.staying = 0
         self._run = run
         self._core = run.core
         self._limits = run.instance.workflow.limits
@@ -93,8 +99,9 @@ class Steps:
             )
         checked = names.step_name(name, self._limits.step_name_length)
         row, is_new = self._arrive(StepKind.DO, checked, settings.text, settings.sensitive)
-        if undo is not None:
+        if undo is not None and not (is_new and self.rollbacks.collecting):
             self.rollbacks.register(row, undo, settings)
+        await self._end_of_records(row)
         if is_new:
             row.has_rollback = undo is not None
             self._warn_of_nesting(row)
@@ -115,22 +122,27 @@ class Steps:
         await run.before_step()
 
     def _arrive(self, kind: StepKind, name: str, config: str, sensitive: bool = False) -> tuple[StepRow, bool]:
-        """The record that this call means, and whether it was made just now (and is not stored yet).
-
-        While handlers are collected, run() is followed no further than to the first step without a result.
-        """
+        """The record that this call means, and whether it was made just now (and is not stored yet)."""
         self._counts[kind, name] += 1
+        self.arrivals += 1
         identity = (kind, name, self._counts[kind, name])
         row = self._records.get(identity)
         if row is not None:
-            if self.rollbacks.collecting and row.state not in (StepState.COMPLETED, StepState.FAILED):
-                raise RunAborted
             return row, False
-        if self.rollbacks.collecting:
-            raise RunAborted
         row = self._new_row(identity, config, sensitive)
+        if self.rollbacks.collecting:
+            return row, True
         self._records[identity] = row
         return row, True
+
+    async def _end_of_records(self, row: StepRow) -> None:
+        """While run() is followed on its records, it goes no further than to a step without a result."""
+        if not self.rollbacks.collecting or row.state in (StepState.COMPLETED, StepState.FAILED):
+            return
+        if not self._stays:
+            raise RunAborted
+        self.staying += 1
+        await asyncio.get_running_loop().create_future()
 
     def _warn_of_nesting(self, row: StepRow) -> None:
         """Once a pass; Cloudflare's documentation advises against it (field case FR-19)."""
@@ -217,6 +229,7 @@ class Steps:
         row, is_new = self._arrive(StepKind.SLEEP, name, f'{{"durationMs":{ms}}}')
         if row.state is StepState.COMPLETED:
             return
+        await self._end_of_records(row)
         if is_new:
             row.due_at = due_in(self._core.clock, ms)
             self._core.store.insert_step(self._run.instance.key, row, site)
@@ -253,6 +266,7 @@ class Steps:
             return Encoded(row.output or UNDEFINED_TEXT)
         if row.state is StepState.FAILED:
             raise stored_error(row)
+        await self._end_of_records(row)
         if is_new:
             row.due_at = due_in(self._core.clock, timeout_ms)
             timeout = ("timeout",) if "timeout" in given else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import apsw
 
@@ -35,6 +35,9 @@ from emulator.storage.sealing import unseal
 from emulator.storage.view_reader import ViewReads
 
 Row: TypeAlias = tuple[Any, ...]
+
+#: What the column `rollback` begins with while it holds no outcome yet, but what the engine needs at the end.
+TERMINATION: Final = "termination "
 
 
 class SqliteReader(ViewReads):
@@ -106,7 +109,12 @@ class SqliteReader(ViewReads):
 
     def values(self, key: int) -> InstanceValues | None:
         row = self._one("get_values", (key,))
-        return InstanceValues(*row) if row else None
+        if not row:
+            return None
+        values = InstanceValues(*row)
+        if values.rollback is None or not values.rollback.startswith(TERMINATION):
+            return values
+        return values._replace(rollback=None, termination=values.rollback.removeprefix(TERMINATION))
 
     def queued_before(self, key: int) -> int:
         row = self._one("queued_before", (key,))

@@ -189,13 +189,17 @@ class InstanceRow(NamedTuple):
 
 
 class InstanceValues(NamedTuple):
-    """The values of an instance. `error` and `rollback` are JSON: ErrorInfo, and {outcome, error}."""
+    """The values of an instance. `error` and `rollback` are JSON: ErrorInfo, and {outcome, error}.
+
+    `termination` is there only while it rolls back: what the engine wants to know at its end.
+    """
 
     params: str | None
     output: str | None
     error: str | None
     rollback: str | None
     reason: str | None
+    termination: str | None = None
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from emulator.storage.codes import (
     TRIGGER_CODES,
 )
 from emulator.storage.connection import StorageError, Synchronous, explain, open_reader, open_writer
-from emulator.storage.reader import SqliteReader
+from emulator.storage.reader import TERMINATION, SqliteReader
 from emulator.storage.records import (
     BufferedEvent,
     EventType,
@@ -227,6 +227,9 @@ class SqliteStore(SqliteReader):
 
     def set_rollback(self, key: int, rollback: str) -> None:
         self._write("set_rollback", (rollback, key))
+
+    def set_termination(self, key: int, termination: str) -> None:
+        self._write("set_rollback", (f"{TERMINATION}{termination}", key))
 
     def reset(self, key: int, at: int, queue_rank: int, version: int, from_seq: int) -> None:
         floor = self.last_event_id(key)

@@ -197,6 +197,10 @@ class Store(StoreReader, Protocol):
 
     def set_rollback(self, key: int, rollback: str) -> None: ...
 
+    def set_termination(self, key: int, termination: str) -> None:
+        """While it rolls back: JSON of what is to be noted at its end. `set_rollback` takes its place."""
+        ...
+
     def reset(self, key: int, at: int, queue_rank: int, version: int, from_seq: int) -> None:
         """For restart: wipes steps from `from_seq` on with all they left, output and error; queued again.
 

@@ -411,8 +411,10 @@ async def test_start_loads_none_of_those_that_only_sleep(world) -> None:
     assert world.engine._passes.in_memory() == []
 
 
-async def test_a_crash_while_rolling_back_ends_the_chain(world) -> None:
+async def test_with_workerds_way_a_crash_while_rolling_back_ends_the_chain(world) -> None:
     import asyncio
+
+    world.configure(resume_rollbacks=False)
 
     async def stay():
         world.note("handler")
@@ -434,8 +436,10 @@ async def test_a_crash_while_rolling_back_ends_the_chain(world) -> None:
     assert json.loads(world.store.values(world.key()).rollback)["outcome"] == "failed"
 
 
-async def test_a_crash_while_terminating_with_rollback_ends_as_terminated(world) -> None:
+async def test_with_workerds_way_a_crash_while_terminating_with_rollback_ends_as_terminated(world) -> None:
     import asyncio
+
+    world.configure(resume_rollbacks=False)
 
     async def stay():
         await asyncio.Event().wait()
