@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Final
 
 from bindings.errors import NotSerialisable
-from bindings.generations import public_name
 from bindings.shapes import FALSE_TEXT, NULL_TEXT, SAFE_INTEGER, TRUE_TEXT, Encoded, JsDict, JsMap, JsNull, Value
 from bindings.times import datetime_ms
 
@@ -177,9 +176,9 @@ class _Encoder:
 def refuse_by_rpc(value: Value) -> None:
     """The refusals that the Python SDK makes before anything is sent, with its texts."""
     if isinstance(value, tuple | bytearray):
-        raise TypeError(f"<class '{public_name(type(value))}'> cannot be sent over RPC.")
+        raise TypeError(f"{type(value)} cannot be sent over RPC.")
     if inspect.isawaitable(value):
-        raise TypeError(f"Awaitable <class '{public_name(type(value))}'> cannot be sent over RPC.")
+        raise TypeError(f"Awaitable {type(value)} cannot be sent over RPC.")
 
 
 def _is_function(value: Value) -> bool:
@@ -189,7 +188,7 @@ def _is_function(value: Value) -> bool:
 def _what(value: Value) -> str:
     if inspect.isroutine(value) or isinstance(value, type):
         return f"the function {getattr(value, '__qualname__', value)!s}"
-    return f"a value of <class '{public_name(type(value))}'>"
+    return f"a value of {type(value)}"
 
 
 def _key(key: Value) -> str:

@@ -24,7 +24,6 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from bindings.generations import public_module
 from bindings.tracebacks import user_traceback as user_traceback
 from bindings.tracebacks import without_engine_frames as without_engine_frames
 
@@ -273,11 +272,6 @@ def _own_info(error: BaseException) -> ErrorInfo:
 def _text(error: BaseException) -> str:
     """`str(error)`, also when the class's own `__str__` fails."""
     try:
-        return _public_text(error, str(error))
+        return str(error)
     except Exception as broken:  # noqa: BLE001 - user code's __str__ may raise anything
         return f"<{type(error).__name__} whose text cannot be made: {type(broken).__name__}>"
-
-
-def _public_text(error: BaseException, text: str) -> str:
-    """Python names modules in these errors; user code knows them without the mark of their load."""
-    return public_module(text) if isinstance(error, ImportError | AttributeError) else text

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import traceback
 from types import TracebackType
-
-from bindings.generations import public_module
-
-#: A class of user code as Python starts the last line of a traceback: `shop@3.orders.OutOfStock: ...`
-_MARKED_CLASS = re.compile(r"^([ |+-]*\w+)@\d+(\.\w)", re.MULTILINE)
 
 #: Classes of ours that user code imports from elsewhere.
 _KNOWN_AS = (
@@ -29,11 +23,9 @@ def user_traceback(error: BaseException, *, chain: bool = False) -> str | None:
     if not _keep_user_frames(shown):
         return None
     text = "".join(shown.format(chain=chain))
-    if isinstance(error, ImportError | AttributeError):  # Python names modules in these
-        text = public_module(text)
     for ours, theirs in _KNOWN_AS:
         text = text.replace(f"\n{ours}", f"\n{theirs}")
-    return _MARKED_CLASS.sub(r"\1\2", text)
+    return text
 
 
 def error_text(error: BaseException) -> str:

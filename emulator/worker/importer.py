@@ -1,10 +1,11 @@
 """Imports of user code: the project's modules under private names, and our `workers`, `js`, `asgi`, `pyodide`.
 
 Each load of a Worker's code is a `ModuleSpace`. Its modules live in `sys.modules` as `name@7`, where 7 is the
-number of the load, so two loads live side by side and nothing of a project collides with a module of our process;
-whoever looks a module up by a class's `__module__` (dataclasses, pydantic, pickle, typing) finds it. The functions
-of such a module have a `__builtins__` of their own, whose `__import__` puts the private name where the public one
-is written: so imports inside functions, and late ones, go the same way.
+number of the load, so two loads live side by side and nothing of a project collides with a module of our process.
+User code sees only the public name: it is the module's `__name__`, and `public_modules` finds the right module for
+those who look one up by a class's `__module__` (dataclasses, pydantic, pickle, typing). The functions of such a
+module have a `__builtins__` of their own, whose `__import__` puts the private name where the public one is written:
+so imports inside functions, and late ones, go the same way.
 
 For a name in an import of user code, the first that applies:
 
@@ -33,9 +34,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, cast
 
-from bindings.generations import is_private, private_module, public_module
 from emulator.worker.library_finder import LibraryFinder
-from emulator.worker.source_loader import SourceFiles
+from emulator.worker.module_names import is_private, private_module, public_module
+from emulator.worker.public_modules import PublicModules, asking_load, current_load, is_elsewhere
+from emulator.worker.source_loader import FolderLoader, SourceFiles
 
 _OURS: Final = {
     "workers": "bindings.modules.workers",
@@ -54,14 +56,21 @@ class ModuleSpace:
     `main` is the entry file, `project` the folder that may hold `python_modules`.
     """
 
-    def __init__(self, main: Path, project: Path, number: int) -> None:
+    def __init__(self, main: Path, project: Path, number: int, names: PublicModules) -> None:
         self.number = number
+        self._names = names
         self._main = main
         self._root = SourceFiles([str(main.parent)])
         self._vendored = SourceFiles([str(folder) for folder in _vendored_folders(main, project)])
         self._heads: dict[str, str] = {}
+        self._elsewhere: dict[str, bool] = {}
         self._builtins = {**builtins.__dict__, "__import__": self.import_for_user}
         self._importlib = _UserImportlib(self)
+        names.open(number, self._builtins)
+
+    def enter(self) -> None:
+        """What runs in this context from here on is code of this load."""
+        current_load.set(self.number)
 
     @property
     def sources(self) -> dict[str, str]:
@@ -81,15 +90,17 @@ class ModuleSpace:
         level: int = 0,
     ) -> ModuleType:
         """`__import__` as the project's modules have it."""
-        if level:  # relative to a module that has its private name already
-            return _with_public_names(lambda: _plain_import(name, globals, locals, fromlist or (), level))
+        if level:
+            return _with_public_names(lambda: _import_relative(name, globals, fromlist, level))
         target = self.resolve(name)
         if target == name:
             found = _plain_import(name, globals, locals, fromlist or (), 0)
             return self._importlib.standing_in_for(found) if name.startswith("importlib") else found
-        if not target.startswith("bindings."):
-            return _with_public_names(lambda: _plain_import(target, globals, locals, fromlist or (), 0))
-        return _import_ours(name, target, fromlist)
+        if target.startswith("bindings."):
+            return _import_ours(name, target, fromlist)
+        module = _with_public_names(lambda: _import_private(target, fromlist))
+        self._names.show(name, self.number)
+        return module
 
     def resolve(self, name: str) -> str:
         """The name in `sys.modules` of what user code means by an absolute name."""
@@ -125,18 +136,45 @@ class ModuleSpace:
         return self._loaded_by_us(self._root.find(head, fullname) or self._vendored.find(head, fullname))
 
     def _loaded_by_us(self, spec: ModuleSpec | None) -> ModuleSpec | None:
-        loader = getattr(spec, "loader", None)
+        if spec is not None and spec.loader is None:
+            spec.loader = FolderLoader(spec.submodule_search_locations or [])
+        loader: Any = None if spec is None else spec.loader
         if loader is not None:
-            loader.user_builtins = self._builtins
+            loader.space = self
         return spec
 
+    # -- what the loaders of a space's modules ask of it
+    def name_module(self, module: ModuleType, spec: ModuleSpec) -> None:
+        """Gives a module its own name, which its code and those who look it up see."""
+        name = public_module(spec.name)
+        module.__name__ = name
+        module.__package__ = name if spec.submodule_search_locations is not None else name.rpartition(".")[0]
+        module.__dict__["__builtins__"] = self._builtins
+        head = name.partition(".")[0]
+        if head not in self._elsewhere:
+            self._elsewhere[head] = _is_installed(head)
+        self._names.add(name, self.number, module, elsewhere=self._elsewhere[head])
+
+    def drop_module(self, spec: ModuleSpec) -> None:
+        """Forgets a module that could not be run."""
+        self._names.remove(public_module(spec.name), self.number)
+
+    def module(self, name: str) -> ModuleType | None:
+        """The module that code of this load means by a name, if it has been imported."""
+        return sys.modules.get(private_module(name, self.number)) or sys.modules.get(name)
+
     def import_public(self, name: str) -> ModuleType | None:
-        """A module of the project for code that is not the project's; None when the project has none such."""
+        """A module of the project for code that is not the project's; None when the project has no such module."""
         target = self.resolve(name)
-        return importlib.import_module(target) if target != name and not target.startswith("bindings.") else None
+        if target == name or target.startswith("bindings."):
+            return None
+        importlib.import_module(target)
+        self._names.show(name, self.number)
+        return sys.modules[name]
 
     def forget(self) -> None:
         """Takes the modules out of `sys.modules`; code of theirs that still runs can import nothing new then."""
+        self._names.close(self.number, self._builtins)
         mark = private_module("", self.number)
         for name in [name for name in sys.modules if name.partition(".")[0].endswith(mark)]:
             del sys.modules[name]
@@ -149,8 +187,9 @@ def _vendored_folders(main: Path, project: Path) -> Iterator[Path]:
 
 
 def _is_installed(head: str) -> bool:
-    if head in sys.modules:
-        return not is_private(getattr(sys.modules[head], "__name__", ""))
+    known = is_elsewhere(head)
+    if known is not None:
+        return known
     spec = next(filter(None, (finder.find_spec(head, None) for finder in _other_finders())), None)
     return spec is not None and spec.loader is not None  # no mere folder
 
@@ -194,14 +233,54 @@ def _check_member(name: str, module: ModuleType, wanted: str) -> None:
 def _import_submodule(module: ModuleType, wanted: str) -> bool:
     if not hasattr(module, "__path__"):
         return False
-    full = f"{module.__name__}.{wanted}"
+    full = f"{_private_name(module)}.{wanted}"
     try:
-        importlib.import_module(full)
+        child = importlib.import_module(full)
     except ModuleNotFoundError as error:
         if error.name != full:
             raise
         return False
+    if not hasattr(module, wanted):  # modules that import each other: it is bound only when it has run
+        setattr(module, wanted, child)
     return True
+
+
+def _private_name(module: ModuleType) -> str:
+    """The name in `sys.modules`, which `__name__` of a user module does not say."""
+    return module.__spec__.name if module.__spec__ is not None else module.__name__
+
+
+def _import_private(target: str, fromlist: Sequence[str] | None) -> ModuleType:
+    """`__import__` of a private name. Python's own reads `__name__`, which is public, to find submodules."""
+    if fromlist:
+        return _import_members(importlib.import_module(target), fromlist)
+    top = _plain_import(target, None, None, (), 0)
+    parent = top
+    for part in target.split(".")[1:]:
+        _import_submodule(parent, part)
+        parent = getattr(parent, part)
+    return top
+
+
+def _import_relative(
+    name: str, globals: Mapping[str, object] | None, fromlist: Sequence[str] | None, level: int
+) -> ModuleType:
+    spec = (globals or {}).get("__spec__")
+    if isinstance(spec, ModuleSpec) and is_private(spec.name):
+        globals = {"__name__": spec.name, "__package__": spec.parent, "__spec__": spec}
+    # `__name__` makes Python return the module itself, and no submodule is imported for it.
+    module = _plain_import(name, globals, None, ("__name__",), level)
+    return _import_members(module, fromlist or ())
+
+
+def _import_members(module: ModuleType, names: Sequence[str]) -> ModuleType:
+    """Imports those of the names that are submodules, as `from module import names` does."""
+    for name in names:
+        if name == "*":
+            _import_members(module, [each for each in getattr(module, "__all__", ()) if each != "*"])
+        elif not hasattr(module, name):
+            _import_submodule(module, name)
+    return module
 
 
 def _with_public_names(do_import: Callable[[], ModuleType]) -> ModuleType:
@@ -243,7 +322,9 @@ class ProjectFinder:
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._spaces: dict[str, ModuleSpace] = {}
-        self._libraries = LibraryFinder()
+        self._names = PublicModules()
+        self._libraries = LibraryFinder(self._import_for_library)
+        self._served: ModuleSpace | None = None
 
     @staticmethod
     def installed() -> ProjectFinder:
@@ -258,13 +339,19 @@ class ProjectFinder:
 
     def open(self, main: Path, project: Path) -> ModuleSpace:
         """A space for one load; `close` it when nothing of the load runs any more."""
-        space = ModuleSpace(main, project, next(self._numbers))
+        space = ModuleSpace(main, project, next(self._numbers), self._names)
         self._spaces[str(space.number)] = space
         return space
 
     def serve_libraries(self, space: ModuleSpace) -> None:
         """From now on installed packages that import the project's modules get those of this space."""
-        self._libraries.serve(space.import_public)
+        self._served = space
+        self._names.serve(space.number)
+
+    def _import_for_library(self, name: str) -> ModuleType | None:
+        load = asking_load(sys._getframe(1))
+        space = self._spaces.get(str(load)) or self._served
+        return None if space is None else space.import_public(name)
 
     def close(self, space: ModuleSpace) -> None:
         if self._spaces.pop(str(space.number), None) is not None:

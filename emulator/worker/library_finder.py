@@ -9,6 +9,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final
 
+from emulator.worker.public_modules import is_elsewhere
+
 _WORKERS: Final = "workers"
 
 
@@ -22,27 +24,20 @@ class _Alias:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = self._module
+        assert module.__spec__ is not None
+        sys.modules[module.__spec__.name] = self._module
 
 
 class LibraryFinder:
     """The last entry of `sys.meta_path`: asked for names that nothing else has.
 
-    Names in `sys.modules` belong to the whole process. So these are those of the newest load, and packages that
-    keep a module they imported keep the old one. `workers` is ours for packages that were written for Workers.
+    Packages that keep a module they imported get the newest load's values through it. `workers` is ours for
+    packages that were written for Workers.
     """
 
-    def __init__(self) -> None:
-        self._import: Callable[[str], ModuleType | None] = lambda _: None
-        self._given: set[str] = set()
-
-    def serve(self, import_public: Callable[[str], ModuleType | None]) -> None:
-        """`import_public` gives a module of the project, or None."""
+    def __init__(self, import_public: Callable[[str], ModuleType | None]) -> None:
+        """`import_public` returns a module of the project, or None."""
         self._import = import_public
-        for name in list(sys.modules):
-            if name.partition(".")[0] in self._given:
-                del sys.modules[name]
-        self._given.clear()
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -51,15 +46,17 @@ class LibraryFinder:
         return self._alias(fullname) if path is None else None
 
     def find_again(self, fullname: str) -> ModuleSpec | None:
-        """Called first: what belongs to a package given before, whose files others would find as well."""
-        return self._alias(fullname) if fullname.partition(".")[0] in self._given else None
+        """Called first: submodules of the project's packages and of ours, whose files other finders see as well."""
+        head, dot, _ = fullname.partition(".")
+        ours = sys.modules.get(head) is sys.modules.get(f"bindings.modules.{_WORKERS}", self)
+        belongs_here = dot and (ours if head == _WORKERS else is_elsewhere(head) is False)
+        return self._alias(fullname) if belongs_here else None
 
     def _alias(self, fullname: str) -> ModuleSpec | None:
         head = fullname.partition(".")[0]
         module = self._ours(fullname) if head == _WORKERS else self._import(fullname)
         if module is None:
             return None
-        self._given.add(head)
         loader: Any = _Alias(module)
         return ModuleSpec(fullname, loader)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -57,6 +56,7 @@ class PythonGeneration:
 
     def enter(self) -> None:
         """What runs in this task from here on is this generation's user code."""
+        self._space.enter()
         enter_runtime(self.runtime)
         enter_output(self._emit)
 
@@ -68,7 +68,7 @@ class PythonGeneration:
         """The text of the module that defines a Workflow class, for those that the entry module imports."""
         found: dict[str, str] = {}
         for name in own_classes(self.config):
-            module = sys.modules.get(getattr(self.module, name).__module__)
+            module = self._space.module(getattr(self.module, name).__module__)
             if module is not None and module is not self.module and module.__file__ is not None:
                 found[name] = Path(module.__file__).read_text(errors="replace")
         return found

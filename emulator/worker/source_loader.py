@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
 from functools import lru_cache
-from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
+from importlib.machinery import FileFinder, ModuleSpec, NamespaceLoader, SourceFileLoader
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Protocol
+
+
+class Space(Protocol):
+    """The load that a module belongs to."""
+
+    def name_module(self, module: ModuleType, spec: ModuleSpec) -> None: ...
+
+    def drop_module(self, spec: ModuleSpec) -> None: ...
+
+
+class UserModule(ModuleType):
+    """A module of the project; Python would show it by the name in its spec, which is private."""
+
+    def __repr__(self) -> str:
+        return f"<module {self.__name__!r} from {self.__file__!r}>"
 
 
 class UserSourceLoader(SourceFileLoader):
@@ -18,20 +32,46 @@ class UserSourceLoader(SourceFileLoader):
     second, and `__pycache__` is no business of ours in somebody's project.
     """
 
-    #: Set by the space before the module is run.
-    user_builtins: Mapping[str, Any]
+    #: Set by the space before the module is made.
+    space: Space
     #: Where the digest of what was compiled is noted, by path.
     loaded: dict[str, str]
 
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return UserModule(spec.name)
+
+    def get_filename(self, name: str | None = None) -> str:
+        """The file, whatever the module is called: its name in `sys.modules` is not the one that it knows."""
+        return str(self.path)
+
     def get_code(self, fullname: str) -> CodeType:
-        path = self.get_filename(fullname)
+        path = self.get_filename()
         data = self.get_data(path)
         self.loaded[path] = _digest(data)
         return _compiled(path, data)
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__dict__["__builtins__"] = self.user_builtins
-        super().exec_module(module)
+        spec = module.__spec__
+        assert spec is not None
+        self.space.name_module(module, spec)
+        try:
+            super().exec_module(module)
+        except BaseException:
+            self.space.drop_module(spec)
+            raise
+
+
+class FolderLoader(NamespaceLoader):
+    """The loader of a package that is a folder without `__init__.py`."""
+
+    space: Space
+
+    def __init__(self, folders: list[str]) -> None:
+        self._path = folders
+
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
+        self.space.name_module(module, module.__spec__)
 
 
 @lru_cache(maxsize=1_000)

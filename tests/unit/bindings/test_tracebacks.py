@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from bindings.errors import NonRetryableError, user_traceback
-from bindings.generations import is_private, private_module, public_module, public_name
 from bindings.tracebacks import error_text, is_ours, without_engine_frames
 from bindings.values import encode
 
@@ -55,14 +54,6 @@ def test_causes_are_shown_on_request() -> None:
     assert "direct cause" in (user_traceback(error, chain=True) or "")
 
 
-def test_a_class_of_user_code_has_its_public_name() -> None:
-    kind = type("OutOfStock", (Exception,), {"__module__": "shop@3.orders"})
-
-    error = caught(fail, kind("none left"))
-
-    assert (user_traceback(error) or "").endswith("\nshop.orders.OutOfStock: none left\n")
-
-
 def test_our_errors_are_named_as_user_code_imports_them() -> None:
     error = caught(fail, NonRetryableError("stop"))
 
@@ -73,12 +64,6 @@ def test_text_of_the_user_is_left_alone() -> None:
     error = caught(fail, ValueError("mail bob@1.example"))
 
     assert "mail bob@1.example" in (user_traceback(error) or "")
-
-
-def test_modules_in_an_import_error_have_their_public_names() -> None:
-    error = caught(fail, ImportError("cannot import name 'x' from 'shop@3.orders' (/tmp/shop/orders.py)"))
-
-    assert "from 'shop.orders' (" in (user_traceback(error) or "")
 
 
 def test_a_project_beside_ours_is_not_taken_for_ours(tmp_path: Path) -> None:
@@ -107,17 +92,3 @@ def test_source_lines_of_compiled_files_are_found(tmp_path: Path) -> None:
 
     assert "# the line" in (user_traceback(error) or "")
     linecache.checkcache()
-
-
-@pytest.mark.parametrize(
-    ("name", "private"), [("config", "config@4"), ("shop.orders", "shop@4.orders"), ("my-worker", "my-worker@4")]
-)
-def test_a_private_name_marks_the_first_part(name: str, private: str) -> None:
-    assert private_module(name, 4) == private
-    assert is_private(private)
-    assert public_module(private) == name
-
-
-def test_public_names_of_classes_are_pythons() -> None:
-    assert public_name(tuple) == "tuple"
-    assert public_name(Path) == "pathlib.Path"

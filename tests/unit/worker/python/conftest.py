@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from bindings.values import Encoded, decode, encode
 from emulator.config import Project, load_project
 from emulator.worker.console import ConsoleLine
 from emulator.worker.host import Generation
+from emulator.worker.importer import ModuleSpace, ProjectFinder
 from emulator.worker.python_host import PythonHost
 
 NOW_MS = 4_102_444_800_000  # 2100-01-01: no test can mistake it for today
@@ -198,3 +200,35 @@ async def worker(folder: ProjectFolder) -> AsyncIterator[Callable[..., Loaded]]:
     leftovers = [name for name in sys.modules if "@" in name]
     for name in leftovers:
         del sys.modules[name]
+
+
+class Spaces:
+    """Opens loads of one project; the project's files are `src/...` and `python_modules/...`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.opened: list[ModuleSpace] = []
+
+    def write(self, files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def open(self, files: Mapping[str, str] | None = None) -> ModuleSpace:
+        self.write(files or {})
+        self.opened.append(ProjectFinder.installed().open(self.root / "src" / "entry.py", self.root))
+        return self.opened[-1]
+
+    def load(self, files: Mapping[str, str] | None = None) -> ModuleType:
+        return self.open(files).load_main()
+
+
+@pytest.fixture
+def spaces(tmp_path: Path) -> Iterator[Spaces]:
+    made = Spaces(tmp_path)
+    yield made
+    finder = ProjectFinder.installed()
+    for space in made.opened:
+        finder.close(space)
+    finder.serve_libraries(made.open({"src/entry.py": ""}))

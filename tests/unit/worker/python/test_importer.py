@@ -6,46 +6,13 @@ import importlib
 import pickle
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from emulator.worker.importer import ModuleSpace, ProjectFinder
-
-
-class Spaces:
-    """Opens loads of one project; the project's files are `src/...` and `python_modules/...`."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.opened: list[ModuleSpace] = []
-
-    def write(self, files: Mapping[str, str]) -> None:
-        for name, text in files.items():
-            path = self.root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-
-    def open(self, files: Mapping[str, str] | None = None) -> ModuleSpace:
-        self.write(files or {})
-        self.opened.append(ProjectFinder.installed().open(self.root / "src" / "entry.py", self.root))
-        return self.opened[-1]
-
-    def load(self, files: Mapping[str, str] | None = None) -> ModuleType:
-        return self.open(files).load_main()
-
-
-@pytest.fixture
-def spaces(tmp_path: Path) -> Iterator[Spaces]:
-    made = Spaces(tmp_path)
-    yield made
-    finder = ProjectFinder.installed()
-    for space in made.opened:
-        finder.close(space)
-    finder.serve_libraries(made.open({"src/entry.py": ""}))
+from emulator.worker.importer import ProjectFinder
+from tests.unit.worker.python.conftest import Spaces
 
 
 @pytest.mark.parametrize("name", ["config", "bindings", "emulator", "click", "httpx", "json", "dataclasses"])

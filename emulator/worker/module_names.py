@@ -1,4 +1,4 @@
-"""Names of user modules in `sys.modules`: private to one load of the code, and public again where people read them.
+"""Names of user modules in `sys.modules`: private to one load of the code. `public_modules` has the public ones.
 
 The module `shop.orders` of the third load is called `shop@3.orders`, so that old and new code live side by side
 and nothing of the project collides with a module of ours.
@@ -25,9 +25,3 @@ def is_private(name: str) -> bool:
 def public_module(name: str) -> str:
     """The name that the developer gave the module."""
     return _MARKED.sub("", name) if _MARK in name else name
-
-
-def public_name(kind: type) -> str:
-    """A class as Python prints it: `tuple`, `shop.Order`."""
-    module = public_module(kind.__module__)
-    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
