@@ -179,11 +179,17 @@ class RemoteRunner(Protocol):
 
 
 class InstanceStatus(NamedTuple):
-    """What `status()` answers."""
+    """What `status()` answers.
+
+    The last two are None unless a compat switch asks for them: how rollbacks went, null for none, and the values of
+    steps and events in order of their completion.
+    """
 
     status: str
     output: Encoded | None
     error: ErrorInfo | None
+    rollback: Encoded | None = None
+    step_outputs: Sequence[Encoded] | None = None
 
 
 class SubscriptionPort(Protocol):

@@ -101,6 +101,10 @@ class WorkflowInstance:
         answer = JsDict(status=found.status, output=None if found.output is None else decode(found.output))
         if found.error is not None:
             answer["error"] = JsDict(found.error.public())
+        if found.rollback is not None:
+            answer["rollback"] = decode(found.rollback)
+        if found.step_outputs is not None:
+            answer["__LOCAL_DEV_STEP_OUTPUTS"] = [decode(output) for output in found.step_outputs]
         return answer
 
     async def pause(self) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from bindings.ports import WorkflowPort
 from emulator.clock import Clock, SystemClock, resolve
 from emulator.config import Project, Settings, WorkflowConfig
-from emulator.engine.compat import Compat
 from emulator.engine.definitions import Version, WorkflowDefinition
 from emulator.engine.engine import Engine
 from emulator.engine.travel import SKEW_SETTING
@@ -25,52 +24,9 @@ from emulator.storage.sqlite import SqliteStore
 from emulator.worker.host import Generation, WorkerCodeError, WorkerHost
 from emulator.worker.hosts import Hosts
 
-#: Limits that only the documentation states, and no engine enforces (compat switch enforce_documented_limits).
-_DOCUMENTED_ONLY = (
-    "step_result_bytes",
-    "payload_bytes",
-    "output_bytes",
-    "sleep_ms",
-    "wait_timeout_min_ms",
-    "wait_timeout_max_ms",
-    "event_type_length",
-    "retries_max",
-    "batch_bytes",
-)
 
-
-def limits_of(settings: Settings) -> Limits:
-    """The limits in force: the profile, the compat switches, then single overrides."""
-    limits = Limits.profile(settings.limits_profile)
-    if not settings.compat.enforce_documented_limits:
-        off = Limits.profile("off")
-        limits = replace(limits, **{name: getattr(off, name) for name in _DOCUMENTED_ONLY})
-    limits = replace(limits, retry_delay_ms=settings.compat.default_retry_delay)
-    return limits.with_overrides(settings.limits)
-
-
-def compat_of(settings: Settings) -> Compat:
-    switches = settings.compat
-    return Compat(
-        waiting_status=switches.waiting_status,
-        dynamic_delay_backoff=switches.dynamic_delay_backoff,
-        resume_requires_paused=switches.resume_requires_paused,
-        reject_cycles=switches.reject_cycles,
-        terminated_keeps_error_retention=switches.terminated_retention == "error",
-        status_hides_rolling_back=switches.status_hides_rolling_back,
-        status_rollback_field=switches.status_rollback_field == "both",
-        local_dev_step_outputs=switches.local_dev_step_outputs,
-        resume_rollbacks=switches.resume_rollbacks,
-        lenient_durations=switches.duration_grammar == "lenient",
-        enforce_retention=settings.enforce_retention,
-        hashed_schedule_ids=switches.hashed_schedule_ids,
-    )
-
-
-def definition_of(project: Project, settings: Settings, workflow: WorkflowConfig) -> WorkflowDefinition:
+def definition_of(project: Project, workflow: WorkflowConfig) -> WorkflowDefinition:
     """A Workflow of the project as the engine wants it."""
-    switch = settings.compat.preserve_non_retryable
-    by_date = project.config.compat.workflows_preserve_non_retryable_error_message
     return WorkflowDefinition(
         name=workflow.name,
         class_name=workflow.class_name,
@@ -80,7 +36,7 @@ def definition_of(project: Project, settings: Settings, workflow: WorkflowConfig
         schedules=workflow.schedules,
         success_retention_ms=workflow.success_retention_ms,
         error_retention_ms=workflow.error_retention_ms,
-        preserve_non_retryable=by_date if switch == "auto" else switch == "on",
+        preserve_non_retryable=project.config.compat.workflows_preserve_non_retryable_error_message,
     )
 
 
@@ -88,7 +44,14 @@ def open_engine(settings: Settings, database: str) -> Engine:
     """An engine on its database, with the clock's skew as it was left."""
     store = SqliteStore(database, settings.synchronous)
     clock: Clock = SystemClock(int(store.setting(SKEW_SETTING) or 0))
-    return Engine(store, clock, limits_of(settings), compat_of(settings), replay_always=settings.replay == "always")
+    return Engine(
+        store,
+        clock,
+        Limits.in_force(settings.limits_profile, settings.compat, settings.limits),
+        settings.compat,
+        replay_always=settings.replay == "always",
+        enforce_retention=settings.enforce_retention,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,19 +89,19 @@ def ports(engine: Engine, project: Project) -> dict[str, WorkflowPort]:
     }
 
 
-def declare(engine: Engine, project: Project, settings: Settings) -> None:
+def declare(engine: Engine, project: Project) -> None:
     """Makes the Workflows of a Worker known before its code is loaded, so that bindings can refer to them."""
     for workflow in project.config.workflows:
         if workflow.script_name is None and engine.find_workflow(workflow.name) is None:
-            engine.define(definition_of(project, settings, workflow), None, None)
+            engine.define(definition_of(project, workflow), None, None)
 
 
-def define(engine: Engine, settings: Settings, worker: Worker, generation: Generation) -> None:
+def define(engine: Engine, worker: Worker, generation: Generation) -> None:
     """Gives the engine the code of a load."""
     language = generation.language
     for workflow in worker.own_workflows():
         engine.define(
-            definition_of(worker.project, settings, workflow),
+            definition_of(worker.project, workflow),
             generation.runners.get(workflow.class_name),
             Version(
                 f"{generation.version_id}-{workflow.name}", language, generation.source_of(workflow.class_name)
@@ -185,7 +148,7 @@ class Emulator:
                 self.notices.not_loaded(worker.host.name, str(error), runs=False)
                 continue
             self._loaded[index] = generation.version_id
-            define(self.engine, self.settings, worker, generation)
+            define(self.engine, worker, generation)
         await self.engine.start()
         await self._serve()
 
@@ -215,15 +178,15 @@ class Emulator:
         """
         project = with_adopted(project, [worker.project for worker in self.workers])
         before, after = self.workers[index], Worker(project, self.workers[index].host)
-        declare(self.engine, project, self.settings)
+        declare(self.engine, project)
         self._hosts.configure(index, project)
         generation = await after.host.load()
         self.workers[index] = after
-        define(self.engine, self.settings, after, generation)
+        define(self.engine, after, generation)
         names = {workflow.name for workflow in after.own_workflows()}
         for workflow in before.own_workflows():
             if workflow.name not in names:
-                self.engine.define(definition_of(before.project, self.settings, workflow), None, None)
+                self.engine.define(definition_of(before.project, workflow), None, None)
         version = self._loaded.get(index)
         self._loaded[index] = generation.version_id
         return version != generation.version_id

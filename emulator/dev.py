@@ -135,8 +135,8 @@ class _Session:
         engine = open_engine(self._settings, str(self._folder.database))
         opened = [one.project for one in self._opened]
         projects = [with_adopted(project, opened) for project in opened]
-        for project, one in zip(projects, self._opened, strict=True):
-            declare(engine, project, one.settings)
+        for project in projects:
+            declare(engine, project)
         hosts = Hosts(
             projects,
             self._settings,

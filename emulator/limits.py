@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, TypeAlias
 
+from emulator.switches import Switches
+
 Profile: TypeAlias = Literal["paid", "free", "off"]
 Unit: TypeAlias = Literal["count", "bytes", "ms", "chars", "per_s", "name"]
 
@@ -137,6 +139,15 @@ class Limits:
         """All limits of a profile: "paid" (the default), "free", or "off" for no documented limit."""
         return Limits().with_overrides({row.name: getattr(row, name) for row in TABLE})
 
+    @staticmethod
+    def in_force(profile: Profile, switches: Switches, overrides: Mapping[str, object]) -> Limits:
+        """The limits of a profile, as the compat switches change them, then single overrides."""
+        limits = Limits.profile(profile)
+        if not switches.enforce_documented_limits:
+            off = Limits.profile("off")
+            limits = replace(limits, **{name: getattr(off, name) for name in _DOCUMENTED_ONLY})
+        return replace(limits, retry_delay_ms=switches.default_retry_delay).with_overrides(overrides)
+
     def with_overrides(self, overrides: Mapping[str, object]) -> Limits:
         """These limits with some changed; "checkout.steps" is that of the Workflow "checkout" alone.
 
@@ -162,6 +173,18 @@ _ROWS: Final = {row.name: row for row in TABLE}
 _REQUIRED: Final = frozenset(f.name for f in fields(Limits) if "None" not in str(f.type))
 #: These are of the account, not of a Workflow.
 _OF_ALL: Final = frozenset({"queue_max", "schedules_max", "cron_length", "workflow_name_length"})
+#: Only the documentation states these; neither workerd nor wrangler dev enforces them.
+_DOCUMENTED_ONLY: Final = (
+    "step_result_bytes",
+    "payload_bytes",
+    "output_bytes",
+    "sleep_ms",
+    "wait_timeout_min_ms",
+    "wait_timeout_max_ms",
+    "event_type_length",
+    "retries_max",
+    "batch_bytes",
+)
 _BACKOFFS: Final = ("constant", "linear", "exponential")
 
 

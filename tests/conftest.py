@@ -14,12 +14,12 @@ from bindings.ports import RollbackInput, RollbackOptions, RunEvent, StepContext
 from bindings.values import UNDEFINED_TEXT, Encoded, decode, encode
 from emulator.clock import VirtualClock, turns
 from emulator.engine.binding import Binding
-from emulator.engine.compat import Compat
 from emulator.engine.definitions import Version, WorkflowDefinition
 from emulator.engine.engine import Engine
 from emulator.limits import Limits
 from emulator.storage.records import HistoryRow, StepRow
 from emulator.storage.sqlite import SqliteStore
+from emulator.switches import Switches
 
 
 @pytest.fixture
@@ -102,12 +102,13 @@ class World:
 
     # -- setting up
     def configure(self, *, limits: Mapping[str, object] | None = None, **options: Any) -> None:
-        """Makes the engine anew: `limits` by name, compat switches by name, `replay_always`."""
-        replay_always = options.pop("replay_always", False)
+        """Makes the engine anew: `limits` by name, compat switches by name, `replay_always`,
+        `enforce_retention`."""
+        flags = {name: options.pop(name, False) for name in ("replay_always", "enforce_retention")}
         self.options = {
-            "limits": Limits().with_overrides(limits or {}),
-            "compat": Compat(**options),
-            "replay_always": replay_always,
+            "limits": Limits.in_force("paid", Switches(**options), limits or {}),
+            "compat": Switches(**options),
+            **flags,
         }
         self.engine = Engine(self.store, self.clock, **self.options)
 

@@ -30,14 +30,22 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "emulator.bounded_http": (),
     "emulator.crons": (),
     "emulator.local_time": (),
-    "emulator.limits": ("bindings.durations", "bindings.errors"),
+    "emulator.switches": (),
+    "emulator.limits": ("emulator.switches",),
     "emulator.state_folder": (),
     "emulator.held_loop": ("bindings.context",),
     "emulator.engine_thread": ("bindings.errors", "emulator.held_loop"),
     # rows and SQL; no policy
     "emulator.storage": (),
     # durable execution; neither HTTP nor SQL nor the language of a Worker
-    "emulator.engine": (*GROUND, *STORED, "emulator.clock", "emulator.crons", "emulator.limits"),
+    "emulator.engine": (
+        *GROUND,
+        *STORED,
+        "emulator.clock",
+        "emulator.crons",
+        "emulator.limits",
+        "emulator.switches",
+    ),
     # loading and calling user code; handed the engine through bindings.ports
     "emulator.worker": (
         *GROUND,
@@ -46,7 +54,13 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.config",
         "emulator.terminal.safe",
     ),
-    "emulator.config": ("bindings.durations", "bindings.errors", "emulator.crons", "emulator.limits"),
+    "emulator.config": (
+        "bindings.durations",
+        "bindings.errors",
+        "emulator.crons",
+        "emulator.limits",
+        "emulator.switches",
+    ),
     # pure: records -> view models -> HTML
     "emulator.dashboard": (*GROUND, "emulator.storage.records", "emulator.storage.view_records"),
     "emulator.server": (
@@ -77,6 +91,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.limits",
         "emulator.server.urls",
         "emulator.storage.sqlite",
+        "emulator.switches",
         "emulator.worker",
     ),
     "emulator.client": ("emulator.config", "emulator.server", "emulator.state_folder"),

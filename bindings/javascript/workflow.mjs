@@ -54,8 +54,14 @@ export class WorkflowInstance {
   }
 
   async status() {
-    const { status, output, error } = await this.#call("status");
-    return { status, output: output === undefined ? null : decodeTree(output), ...(error && { error }) };
+    const { status, output, error, rollback, stepOutputs } = await this.#call("status");
+    return {
+      status,
+      output: output === undefined ? null : decodeTree(output),
+      ...(error && { error }),
+      ...(rollback !== undefined && { rollback: decodeTree(rollback) }),
+      ...(stepOutputs && { __LOCAL_DEV_STEP_OUTPUTS: stepOutputs.map(decodeTree) }),
+    };
   }
 
   async pause() {

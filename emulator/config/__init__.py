@@ -21,5 +21,4 @@ from emulator.config.project import Project as Project
 from emulator.config.project import load_project as load_project
 from emulator.config.project import open_project as open_project
 from emulator.config.project import read_project as read_project
-from emulator.config.settings import CompatSwitches as CompatSwitches
 from emulator.config.settings import Settings as Settings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
+from emulator import switches
 from emulator.config.checks import whole_number
 
 Kind = Literal["text", "path", "port", "switch", "choice", "milliseconds", "values"]
@@ -14,6 +15,8 @@ _OFF: Final = frozenset({"off", "false", "no", "0"})
 
 #: What the names of our environment variables begin with.
 PREFIX: Final = "STEPWELL_"
+#: What the names of compat switches begin with.
+COMPAT: Final = "compat."
 
 
 class InvalidSetting(ValueError):
@@ -70,67 +73,7 @@ TABLE: Final = (
     Setting("limits_profile", "choice", "paid", "The plan whose limits hold.", ("paid", "free", "off")),
     Setting("limits", "values", {}, "Single limits that differ from the profile, as NAME=VALUE."),
     Setting("enforce_retention", "switch", False, "Remove finished instances when their retention is over."),
-    Setting(
-        "compat.default_retry_delay",
-        "milliseconds",
-        10_000,
-        "The delay of steps that set none; wrangler dev: 1000.",
-    ),
-    Setting("compat.waiting_status", "switch", True, "Sleeping instances are waiting; wrangler dev: running."),
-    Setting(
-        "compat.dynamic_delay_backoff",
-        "switch",
-        False,
-        "Multiply what a delay function gives, as wrangler dev does.",
-    ),
-    Setting(
-        "compat.preserve_non_retryable",
-        "choice",
-        "auto",
-        "Whether run() catches a NonRetryableError with its own name and message: by date, always or never.",
-        ("auto", "on", "off"),
-    ),
-    Setting(
-        "compat.resume_requires_paused",
-        "switch",
-        True,
-        "resume() of what is not paused throws; wrangler dev: ignored.",
-    ),
-    Setting(
-        "compat.enforce_documented_limits", "switch", True, "Enforce limits that only the documentation states."
-    ),
-    Setting("compat.reject_cycles", "switch", False, "Refuse values with cycles, as the documentation says."),
-    Setting(
-        "compat.terminated_retention",
-        "choice",
-        "success",
-        "Which retention holds for terminated instances; the documentation also says error.",
-        ("success", "error"),
-    ),
-    Setting(
-        "compat.status_hides_rolling_back",
-        "switch",
-        False,
-        "status() says running during rollbacks, as documented.",
-    ),
-    Setting(
-        "compat.status_rollback_field",
-        "choice",
-        "rest",
-        "Where the rollback field of a status shows: the REST API, or also the binding, as documented.",
-        ("rest", "both"),
-    ),
-    Setting(
-        "compat.local_dev_step_outputs", "switch", False, "status() carries the step outputs, as in wrangler dev."
-    ),
-    Setting("compat.duration_grammar", "choice", "workerd", "How durations are read.", ("workerd", "lenient")),
-    Setting(
-        "compat.resume_rollbacks",
-        "switch",
-        True,
-        "A rollback that a stop or a crash cut off goes on at the next start; workerd: it ends as failed.",
-    ),
-    Setting("compat.hashed_schedule_ids", "switch", False, "Instances of schedules are called cf_ and a hash."),
+    *(Setting(COMPAT + row.name, row.kind, row.default, row.help, row.choices) for row in switches.TABLE),
 )
 BY_NAME: Final = {setting.name: setting for setting in TABLE}
 

@@ -10,37 +10,19 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 from emulator.config.model import DevConfig, WorkflowConfig
 from emulator.config.problems import Problems, did_you_mean, near_matches, shown
 from emulator.config.reading import parse_toml, read_text
-from emulator.config.setting_table import BY_NAME, PREFIX, TABLE, InvalidSetting, Setting, read_value
+from emulator.config.setting_table import BY_NAME, COMPAT, PREFIX, TABLE, InvalidSetting, Setting, read_value
+from emulator.switches import Switches
 
 if TYPE_CHECKING:
     from emulator.limits import Limits
 
 STATE_FOLDER: Final = ".stepwell"
 SETTINGS_HEADING: Final = "The settings of Stepwell cannot be used:"
-
-
-class CompatSwitches(NamedTuple):
-    """Where Cloudflare's own engines or documents disagree. `setting_table.TABLE` explains each."""
-
-    default_retry_delay: int = 10_000
-    waiting_status: bool = True
-    dynamic_delay_backoff: bool = False
-    preserve_non_retryable: Literal["auto", "on", "off"] = "auto"
-    resume_requires_paused: bool = True
-    enforce_documented_limits: bool = True
-    reject_cycles: bool = False
-    terminated_retention: Literal["success", "error"] = "success"
-    status_hides_rolling_back: bool = False
-    status_rollback_field: Literal["rest", "both"] = "rest"
-    local_dev_step_outputs: bool = False
-    duration_grammar: Literal["workerd", "lenient"] = "workerd"
-    resume_rollbacks: bool = True
-    hashed_schedule_ids: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,7 +45,7 @@ class Settings:
     limits_profile: Literal["paid", "free", "off"] = "paid"
     limits: Mapping[str, object] = field(default_factory=dict)
     enforce_retention: bool = False
-    compat: CompatSwitches = CompatSwitches()  # noqa: RUF009 - a tuple, made once
+    compat: Switches = Switches()  # noqa: RUF009 - frozen
 
 
 class Layer(NamedTuple):
@@ -187,7 +169,7 @@ def _shown(setting: Setting, layer: Layer) -> str:
 def resolve_settings(project: Path, config_file: Path, layers: tuple[Layer, ...], problems: Problems) -> Settings:
     """All settings from their layers, the weightiest first. Raises `ConfigError` with all that will not do."""
     values = {setting.name: lookup(setting.name, layers, problems) for setting in TABLE}
-    compat = {name.removeprefix("compat."): values[name] for name in values if name.startswith("compat.")}
+    compat = {name.removeprefix(COMPAT): values[name] for name in values if name.startswith(COMPAT)}
     plain = {
         name: value for name, value in values.items() if "." not in name and name not in ("config", "persist_to")
     }
@@ -195,7 +177,7 @@ def resolve_settings(project: Path, config_file: Path, layers: tuple[Layer, ...]
         project=project,
         config_file=config_file,
         persist_to=cast("Path | None", values["persist_to"]) or project / STATE_FOLDER,
-        compat=CompatSwitches(**cast("dict[str, bool]", compat)),  # type: ignore[arg-type]
+        compat=Switches(**cast("dict[str, Any]", compat)),
         **cast("dict[str, str]", plain),  # type: ignore[arg-type]
     )
     _check_limits(settings, problems)

@@ -153,7 +153,7 @@ class Attempts:
             except (InvalidStream, WorkflowFatalError) as error:
                 return self._bad_stream(row, error)
             row.stream = "stream"
-        elif (problem := self._too_large(row, result)) is not None:
+        elif (problem := self._refused(row, result)) is not None:
             return self._failed(row, problem)
         elif (full := self._full(result)) is not None:
             self._run.leave_callback()
@@ -197,6 +197,11 @@ class Attempts:
         except WorkflowFatalError as error:
             return error.info
         return None
+
+    def _refused(self, row: StepRow, result: Encoded) -> Exception | None:
+        if self._core.compat.reject_cycles and result.has_cycle:
+            return NotSerialisable("$", "an object that contains itself (a cycle)")
+        return self._too_large(row, result)
 
     def _too_large(self, row: StepRow, result: Encoded) -> WorkflowInternalError | None:
         most = self._limits.step_result_bytes

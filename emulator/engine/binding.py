@@ -7,7 +7,7 @@ from typing import Any
 
 from bindings.errors import EngineError, ErrorInfo, WorkflowError
 from bindings.ports import InstanceStatus
-from bindings.values import UNDEFINED_TEXT, Encoded
+from bindings.values import NULL_TEXT, UNDEFINED_TEXT, Encoded, decode, encode
 from emulator.engine import names
 from emulator.engine.carrying import Carried
 from emulator.engine.commands import Commands, not_found
@@ -17,7 +17,7 @@ from emulator.engine.definitions import WorkflowState
 from emulator.engine.history import Subscription, is_undefined, subscription_options
 from emulator.engine.outcomes import Termination
 from emulator.engine.requests import INTERNAL, NOT_FOUND, Requests
-from emulator.storage.records import Trigger
+from emulator.storage.records import InstanceValues, Status, StepKind, StepRow, StepState, Trigger
 
 
 class Binding:
@@ -106,7 +106,27 @@ class Binding:
             raise not_found()
         output = None if is_undefined(values.output) else Encoded(values.output or "null")
         error = ErrorInfo.from_json(_json(values.error)) if values.error else None
-        return InstanceStatus(self._core.compat.shown(status), output, error)
+        return InstanceStatus(self._shown(status), output, error, self._rollback(values), self._step_outputs(key))
+
+    def _rollback(self, values: InstanceValues) -> Encoded | None:
+        if self._core.compat.status_rollback_field == "rest":
+            return None
+        return encode(None if values.rollback is None else _json(values.rollback))
+
+    def _step_outputs(self, key: int) -> list[Encoded] | None:
+        """The results of the steps and waits that have completed, in that order."""
+        if not self._core.compat.local_dev_step_outputs:
+            return None
+        done = [row for row in self._core.store.steps(key) if row.state is StepState.COMPLETED]
+        done.sort(key=lambda row: row.ended_at or 0)
+        return [_result(row) for row in done if row.kind is not StepKind.SLEEP]
+
+    def _shown(self, status: Status) -> Status:
+        """The status as `status()` says it; the engine itself goes by the true one."""
+        compat = self._core.compat
+        hides_waiting = status is Status.WAITING and not compat.waiting_status
+        hides_rolling_back = status is Status.ROLLING_BACK and compat.status_hides_rolling_back
+        return Status.RUNNING if hides_waiting or hides_rolling_back else status
 
     async def pause(self, instance_id: str) -> None:
         await self._commands.pause(self._key(instance_id))
@@ -162,6 +182,12 @@ class Binding:
         cursor, types = subscription_options(options)
         core = self._core
         return Subscription(core.store, core.changes, core.commits.durable, key, instance_id, cursor, types)
+
+
+def _result(row: StepRow) -> Encoded:
+    """What a step returned, or the payload of the event that a wait received."""
+    output = Encoded(row.output or NULL_TEXT)
+    return encode(decode(output).get("payload")) if row.kind is StepKind.WAIT_FOR_EVENT else output
 
 
 def _json(text: str) -> dict[str, object]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from emulator.clock import Clock
 from emulator.engine.admission import Slots
 from emulator.engine.callbacks import Callbacks
-from emulator.engine.compat import Compat
 from emulator.engine.durability import Commits
 from emulator.engine.history import Changes
 from emulator.engine.introspection import Introspection
@@ -17,6 +16,7 @@ from emulator.engine.settling import Settling
 from emulator.engine.timers import Deadlines
 from emulator.limits import Limits
 from emulator.storage.store import Store
+from emulator.switches import Switches
 
 
 @dataclass(slots=True)
@@ -26,7 +26,8 @@ class Core:
     store: Store
     clock: Clock
     limits: Limits
-    compat: Compat
+    compat: Switches
+    enforce_retention: bool
     commits: Commits
     changes: Changes
     callbacks: Callbacks
@@ -48,7 +49,9 @@ class Core:
             await asyncio.get_running_loop().create_future()
 
     @staticmethod
-    def build(store: Store, clock: Clock, limits: Limits, compat: Compat) -> Core:
+    def build(
+        store: Store, clock: Clock, limits: Limits, compat: Switches, *, enforce_retention: bool = False
+    ) -> Core:
         changes = Changes()
         slots = Slots()
         return Core(
@@ -56,6 +59,7 @@ class Core:
             clock=clock,
             limits=limits,
             compat=compat,
+            enforce_retention=enforce_retention,
             commits=Commits(store, lambda: slots.total, changes.publish, clock.slice),
             changes=changes,
             callbacks=Callbacks(Deadlines(clock)),

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from bindings.ports import Runner
-from emulator.engine.compat import Compat
 from emulator.engine.retries import StepConfigs
 from emulator.limits import Limits
+from emulator.switches import Switches
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class WorkflowState:
     blocked_because: str | None = None
     limits: Limits = field(default_factory=Limits)
     #: Step configs under these limits.
-    configs: StepConfigs = field(default_factory=lambda: StepConfigs(Limits(), Compat()))
+    configs: StepConfigs = field(default_factory=lambda: StepConfigs(Limits(), Switches()))
 
     @property
     def name(self) -> str:

@@ -7,6 +7,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 
 from bindings.ports import Runner
 from bindings.values import Encoded
@@ -14,7 +15,6 @@ from emulator.clock import Clock, breathe
 from emulator.engine.binding import Binding
 from emulator.engine.clock_moves import ClockMoves
 from emulator.engine.commands import Commands, not_found
-from emulator.engine.compat import Compat
 from emulator.engine.core import Core
 from emulator.engine.creation import Creation
 from emulator.engine.definitions import Version, WorkflowDefinition, WorkflowState
@@ -28,6 +28,7 @@ from emulator.engine.travel import Outlook, TimeTravel
 from emulator.limits import Limits
 from emulator.storage.records import Trigger, VersionRow
 from emulator.storage.store import Store
+from emulator.switches import Switches
 
 _log = logging.getLogger("stepwell.engine")
 
@@ -43,15 +44,17 @@ class Engine:
         store: Store,
         clock: Clock,
         limits: Limits | None = None,
-        compat: Compat | None = None,
+        compat: Switches | None = None,
         *,
         replay_always: bool = False,
+        enforce_retention: bool = False,
     ) -> None:
+        """`enforce_retention`: finished instances are removed when the retention of the limits is over."""
         self.store = store
         self.clock = clock
         self.limits = limits or Limits()
-        self.compat = compat or Compat()
-        self._core = Core.build(store, clock, self.limits, self.compat)
+        self.compat = compat or Switches()
+        self._core = Core.build(store, clock, self.limits, self.compat, enforce_retention=enforce_retention)
         self.clock_moves = ClockMoves(store)
         self._workflows: dict[str, WorkflowState] = {}
         self._by_key: dict[int, WorkflowState] = {}
@@ -77,6 +80,8 @@ class Engine:
         if not self._workflows:
             self.store.undefine_workflows()  # those of the last process; each comes back with its code
         definition = definition.overridden(self.limits.of_workflows.get(definition.name, {}))
+        if (preserved := self.compat.preserve_non_retryable) != "auto":
+            definition = replace(definition, preserve_non_retryable=preserved == "on")
         now = self.clock.now()
         key = self.store.put_workflow(
             str(uuid.uuid4()), definition.name, definition.class_name, definition.script_name, now

@@ -71,6 +71,9 @@ class Outcomes:
             run.release()
             self._ended(instance)
             return
+        if self._core.compat.reject_cycles and output.has_cycle:
+            await self.unstorable(run, ErrorInfo("NotSerialisable", "an object that contains itself (a cycle)"))
+            return
         most = instance.workflow.limits.output_bytes
         if most is not None and len(output) * 4 > most and output.size() > most:
             # Cloudflare says of an output that is too large that it cannot be stored (case run-returns-too-large).

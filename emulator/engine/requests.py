@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 from bindings.durations import InvalidDuration, duration_ms
 from bindings.errors import EngineError, WorkflowError
 from bindings.values import UNDEFINED_TEXT, Encoded
-from emulator.engine.compat import Compat
 from emulator.engine.names import is_addressable, is_identifier, is_reserved
 from emulator.limits import Limits
+from emulator.switches import Switches
 
 _LOCATIONS: Final = ("wnam", "weur", "enam", "eeur", "apac", "apac-ne", "apac-se", "oc", "sam", "afr", "me")
 _RETENTIONS: Final = ("successRetention", "errorRetention")
@@ -52,9 +52,9 @@ INTERNAL: Final = (10001, "workflows.api.error.internal_server")
 class Requests:
     """Checks options against the limits in force."""
 
-    def __init__(self, limits: Limits, compat: Compat) -> None:
+    def __init__(self, limits: Limits, compat: Switches) -> None:
         self._limits = limits
-        self._lenient = compat.lenient_durations
+        self._compat = compat
 
     # -- create
     def create(self, options: object) -> CreateRequest:
@@ -83,7 +83,7 @@ class Requests:
     def _duration(self, retention: Mapping[str, object], name: str) -> int | None:
         if retention.get(name) is None:
             return None
-        ms = duration_ms(retention[name], lenient=self._lenient)
+        ms = duration_ms(retention[name], lenient=self._compat.lenient_durations)
         most = self._limits.retention_max_ms
         return ms if most is None else min(ms, most)
 
@@ -97,6 +97,12 @@ class Requests:
             raise WorkflowError(
                 f"(body) The {subject} {params.size()} bytes; the maximum is {most} bytes (1 MiB)",
                 code="body",
+            )
+        if self._compat.reject_cycles and params.has_cycle:
+            raise EngineError(
+                f"Could not serialize the {subject.split()[0]}: an object that contains itself (a cycle). "
+                "Remove the cycle, or set the compat switch reject_cycles to off.",
+                name="DataCloneError",
             )
         return params
 

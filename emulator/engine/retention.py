@@ -29,7 +29,7 @@ class Retention:
         """
         core, definition, limits = self._core, instance.workflow.definition, instance.workflow.limits
         as_error = status is Status.ERRORED or (
-            status is Status.TERMINATED and core.compat.terminated_keeps_error_retention
+            status is Status.TERMINATED and core.compat.terminated_retention == "error"
         )
         success, error = core.store.retention(instance.key)
         if as_error:
@@ -38,7 +38,7 @@ class Retention:
             choices = (success, definition.success_retention_ms, limits.retention_success_ms)
         *asked_for, limit = choices
         given = next((ms for ms in asked_for if ms is not None), None)
-        ms = given if given is not None else limit if core.compat.enforce_retention else None
+        ms = given if given is not None else limit if core.enforce_retention else None
         if ms is None:
             return None
         self._alarm.by(ended_at + ms)

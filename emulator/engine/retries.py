@@ -12,8 +12,8 @@ from bindings.context import current_step
 from bindings.durations import InvalidDuration, duration_ms
 from bindings.errors import EngineError, NonRetryableDelayError, WorkflowFatalError
 from bindings.ports import DelayFunction
-from emulator.engine.compat import Compat
 from emulator.limits import Limits
+from emulator.switches import Switches
 
 _log = logging.getLogger("stepwell.engine")
 
@@ -65,7 +65,7 @@ def scaled(delay_ms: int, backoff: Backoff, attempt: int) -> int:
 class StepConfigs:
     """Checks configs against the limits in force; the default one is made once."""
 
-    def __init__(self, limits: Limits, compat: Compat) -> None:
+    def __init__(self, limits: Limits, compat: Switches) -> None:
         self._limits = limits
         self._lenient = compat.lenient_durations
         self.default = self._merge({}, {}, None)
@@ -200,7 +200,7 @@ def _default_timeout(timeout_ms: int) -> object:
     return f"{minutes} minutes" if rest == 0 and minutes > 1 else timeout_ms
 
 
-def dynamic_delay(public_name: str, result: object, config: StepConfig, attempt: int, compat: Compat) -> int:
+def dynamic_delay(public_name: str, result: object, config: StepConfig, attempt: int, compat: Switches) -> int:
     """The delay that a delay function's result means. Raises `NonRetryableDelayError` for a bad one."""
     try:
         delay = duration_ms(result, lenient=compat.lenient_durations)

@@ -9,16 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from bindings.ports import WorkflowPort
-from emulator.assembly import compat_of, limits_of
 from emulator.clock import SystemClock, VirtualClock, turns
 from emulator.config import Settings
-from emulator.engine.compat import Compat
 from emulator.engine.engine import Engine
 from emulator.engine.introspection import Reached
 from emulator.engine.replay import Finding, Replays
 from emulator.limits import Limits
 from emulator.storage.records import InstanceRow, Page, PageFilter
 from emulator.storage.sqlite import SqliteStore
+from emulator.switches import Switches
 from emulator.testing.code import Code
 from emulator.testing.errors import EngineCrashed
 from emulator.testing.live_port import LivePort
@@ -47,7 +46,7 @@ class Options:
     replay_always: bool = False
     check_mocks: bool = True
     limits: Mapping[str, object] = field(default_factory=dict)
-    compat: Mapping[str, bool] = field(default_factory=dict)
+    compat: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Emulation:
@@ -147,7 +146,7 @@ class Emulation:
         if self._store is None:
             self._store = SqliteStore(self.options.database)
         engine = Engine(
-            self._store, self.clock, self._limits(), self._compat(), replay_always=self.options.replay_always
+            self._store, self.clock, self._limits(), self._switches(), replay_always=self.options.replay_always
         )
         engine.introspection.modifications = self.registry.look_up
         engine.introspection.at_point = self._at_point
@@ -170,13 +169,15 @@ class Emulation:
         return self._drops[workflow_name, instance_id] > _MOST_DROPS
 
     def _limits(self) -> Limits:
-        limits = Limits() if self.settings is None else limits_of(self.settings)
-        return limits.with_overrides(self.options.limits)
+        settings, own = self.settings, self.options.limits
+        if settings is None:
+            return Limits.in_force("paid", self._switches(), own)
+        return Limits.in_force(settings.limits_profile, self._switches(), settings.limits).with_overrides(own)
 
-    def _compat(self) -> Compat:
-        if not self.options.compat and self.settings is not None:
-            return compat_of(self.settings)
-        return Compat(**self.options.compat)
+    def _switches(self) -> Switches:
+        """Those of the project, as the test overrides them."""
+        project = Switches() if self.settings is None else self.settings.compat
+        return replace(project, **self.options.compat)
 
     def _committed(self, keys: frozenset[int]) -> None:
         self.commits += 1

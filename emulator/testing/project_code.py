@@ -35,9 +35,9 @@ class ProjectCode:
 
     @property
     def definitions(self) -> Sequence[WorkflowDefinition]:
-        project, settings = self.opened.project, self.opened.settings
+        project = self.opened.project
         own = [one for one in project.config.workflows if one.script_name is None]
-        return [definition_of(project, settings, one) for one in own]
+        return [definition_of(project, one) for one in own]
 
     async def load(self, engine: Engine, ports: Ports) -> None:
         """Raises `WorkerLoadError` when the code cannot be loaded."""

@@ -193,12 +193,16 @@ async def _status(port: WorkflowPort, instance_id: str, _: Value) -> Encoded:
 
 
 def _status_text(status: InstanceStatus) -> Encoded:
-    """JSON whose `output` is an encoded value, if there is one; `error` only when there is one."""
+    """JSON whose `output`, `rollback` and `stepOutputs` are encoded values; each only when there is one."""
     fields = [f'"status":{_dumps(status.status)}']
     if status.output is not None and status.output != UNDEFINED_TEXT:
         fields.append(f'"output":{status.output}')
     if status.error is not None:
         fields.append(f'"error":{_dumps(status.error.public())}')
+    if status.rollback is not None:
+        fields.append(f'"rollback":{status.rollback}')
+    if status.step_outputs is not None:
+        fields.append(f'"stepOutputs":[{",".join(status.step_outputs)}]')
     return Encoded("{" + ",".join(fields) + "}")
 
 

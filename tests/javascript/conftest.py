@@ -19,6 +19,7 @@ from emulator.engine.definitions import Version, WorkflowDefinition
 from emulator.engine.engine import Engine
 from emulator.storage.records import InstanceValues
 from emulator.storage.sqlite import SqliteStore
+from emulator.switches import Switches
 from emulator.worker.console import ConsoleLine
 from emulator.worker.runtime_choice import Wanted
 from emulator.worker.workerd_host import JavaScriptRuntime, JavaScriptWorker, RuntimeOptions
@@ -60,11 +61,12 @@ class Site:
         *,
         replay_always: bool = False,
         inspector_port: int | None = None,
+        switches: Switches | None = None,
     ) -> None:
         self.folders = list(folders)
         self.state = state
         self.lines: list[ConsoleLine] = []
-        self.engine = Engine(SqliteStore(":memory:"), SystemClock(), replay_always=replay_always)
+        self.engine = Engine(SqliteStore(":memory:"), SystemClock(), compat=switches, replay_always=replay_always)
         options = RuntimeOptions(state, wanted, inspector_port, patience_s)
         self.runtime = JavaScriptRuntime(self._workers, self._port, options, self.lines.append)
 

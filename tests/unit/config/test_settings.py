@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from emulator.config import CompatSwitches, ConfigError, Settings, open_project
+from emulator import switches
+from emulator.config import ConfigError, Settings, open_project
 from emulator.config.setting_table import TABLE
 
 Open = Callable[..., Settings]
@@ -49,7 +50,7 @@ class TestTable:
         in_table = {row.name for row in TABLE}
         plain = {field.name for field in fields(Settings)} - {"compat", "project", "config_file"}
 
-        assert in_table == plain | {"config"} | {f"compat.{name}" for name in CompatSwitches._fields}
+        assert in_table == plain | {"config"} | {f"compat.{name}" for name in (row.name for row in switches.TABLE)}
 
     def test_the_defaults_of_the_table_are_those_of_the_record(self, settings: Open, tmp_path: Path) -> None:
         expected = {row.name: row.default for row in TABLE if "." not in row.name}
@@ -58,7 +59,7 @@ class TestTable:
         assert {name: getattr(found, name) for name in expected if name not in ("config", "persist_to")} == {
             name: value for name, value in expected.items() if name not in ("config", "persist_to")
         }
-        assert found.compat == CompatSwitches()
+        assert found.compat == switches.Switches()
 
     @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
     def test_every_row_explains_itself_in_one_sentence(self, row: Any) -> None:

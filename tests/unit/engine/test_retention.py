@@ -45,9 +45,9 @@ async def test_an_errored_instance_goes_after_its_error_retention(world) -> None
     assert world.status() == "gone"
 
 
-@pytest.mark.parametrize(("switch", "days"), [(False, 1), (True, 3)])
+@pytest.mark.parametrize(("switch", "days"), [("success", 1), ("error", 3)])
 async def test_a_terminated_one_counts_as_success_unless_the_switch_says_error(world, switch, days) -> None:
-    world.configure(terminated_keeps_error_retention=switch)
+    world.configure(terminated_retention=switch)
     await world.start(finish)
     retention = {"successRetention": "1 day", "errorRetention": "3 days"}
     await world.create("one", {"sleeps": "10 days"}, retention=retention)
