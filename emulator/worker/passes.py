@@ -26,7 +26,7 @@ from bindings.ports import (
     StreamOutput,
 )
 from bindings.values import Encoded, Value, decode
-from emulator.clock import monotonic_ns
+from emulator.clock import monotonic_ns, turns
 from emulator.worker.call_sites import CallSites
 from emulator.worker.host import HostCrashed
 from emulator.worker.incoming_stream import IncomingStream
@@ -157,8 +157,7 @@ class Pass:
         while not self._over.done():
             told = self._told
             await self._ask_settled()
-            for _ in range(_STEP_TURNS):
-                await _turn()
+            await turns(_STEP_TURNS)
             if told == self._told:
                 return
 
@@ -382,14 +381,6 @@ class Pass:
             del self._streams[number]
             if not stream.over:
                 self._send({"t": "cancel", "s": number})
-
-
-async def _turn() -> None:
-    """One turn of the loop."""
-    loop = asyncio.get_running_loop()
-    turned = loop.create_future()
-    loop.call_soon(turned.set_result, None)
-    await turned
 
 
 def _arguments(body: str, number: int) -> list[Value]:

@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from emulator.storage.records import EventType
 from tests.javascript.conftest import Site, StartSite, needs_runtime
 
 pytestmark = [needs_runtime, pytest.mark.anyio]
@@ -45,6 +46,31 @@ async def test_the_attempt_in_flight_fails_as_after_any_crash(start_site: StartS
         "name": "WorkflowInternalError",
         "message": "Attempt failed due to internal workflows error",
     }
+
+
+async def test_a_rollback_goes_on_in_the_next_runtime(start_site: StartSite) -> None:
+    site = await start_site("ts-plain")
+    until = site.engine.clock.now() + 2_000
+    await site.post("/probe?id=k3", {"kind": "undo", "until": until})
+    key = site.key("ts-probes", "k3")
+    started = EventType.ROLLBACK_ATTEMPT_STARTED
+    await site.until(lambda: any(row.type is started for row in site.engine.store.history(key)))
+
+    os.kill(site.pid, signal.SIGKILL)
+    found = await site.finished("/probed", "k3")
+
+    undone = [e for e in await _events(site, "k3") if str(e["type"]).startswith("rollback_attempt")]
+    assert [(e["type"], e["stepName"], e["attempt"]) for e in undone] == [
+        ("rollback_attempt_started", "second-1", 1),
+        ("rollback_attempt_errored", "second-1", 1),
+        ("rollback_attempt_started", "second-1", 2),
+        ("rollback_attempt_completed", "second-1", 2),
+        ("rollback_attempt_started", "slow-1", 1),
+        ("rollback_attempt_completed", "slow-1", 1),
+        ("rollback_attempt_started", "first-1", 1),
+        ("rollback_attempt_completed", "first-1", 1),
+    ]
+    assert found["error"] == {"name": "Error", "message": "undo"}
 
 
 async def _events(site: Site, instance_id: str) -> list[dict[str, object]]:
