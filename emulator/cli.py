@@ -14,7 +14,25 @@ from emulator.terminal.safe import encode_anything, visible
 FAILED: Final = 1
 
 
-class LazyGroup(click.Group):
+class Group(click.Group):
+    """A group of commands that suggests the nearest one for a name it does not know."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            raise click.UsageError(self._unknown(ctx, args[0]), ctx)
+        return super().resolve_command(ctx, args)
+
+    def _unknown(self, ctx: click.Context, name: str) -> str:
+        from emulator.config.problems import did_you_mean
+
+        names = self.list_commands(ctx)
+        hint = did_you_mean(name, names) or f"The commands are: {', '.join(names)}."
+        return f'There is no command "{name}". {hint}'
+
+
+class LazyGroup(Group):
     """Loads a subcommand's module when the command is used: `stepwell dev` starts without the others."""
 
     lazy: Final[dict[str, tuple[str, str]]] = {

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any
 
 import click
 
 from bindings.durations import InvalidDuration, describe_ms, duration_ms
+from emulator.cli import Group
 from emulator.cli_server import Asked, server_options
 
 _SHORT = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @server_options
 @click.pass_context
 def clock(ctx: click.Context, asked: Asked) -> None:
@@ -39,7 +41,23 @@ def _show(asked: Asked) -> None:
         asked.answer(client.clock(), _say)
 
 
-@clock.command()
+class _OnlyForward(click.Command):
+    """Says of a negative duration what is wrong with it; click takes "-5" for an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        negative = next((index for index, one in enumerate(args) if one[:1] == "-" and one[1:2].isdecimal()), None)
+        if negative is not None:
+            text = " ".join(takewhile(lambda one: not one.startswith("--"), args[negative:]))
+            raise click.BadParameter(
+                f"{text!r} is negative, and the clock only moves forward. To go back to real time, stop "
+                "`stepwell dev`, delete its state folder and start again.",
+                ctx,
+                param_hint="DURATION",
+            )
+        return super().parse_args(ctx, args)
+
+
+@clock.command(cls=_OnlyForward)
 @click.argument("duration", nargs=-1, required=True)
 @server_options
 def advance(asked: Asked, duration: tuple[str, ...]) -> None:

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import click
 
-from emulator.cli_server import Asked, read_json, server_options
+from emulator.cli import Group
+from emulator.cli_server import Asked, confirm, confirmed, read_json, server_options
 
 _STATUSES: Final = (
     "queued",
@@ -25,13 +26,13 @@ _TERMINABLE: Final = ("queued", "running", "paused", "waitingForPause", "waiting
 _ID_HELP: Final = "ID may be `latest` for the newest instance."
 
 
-@click.group()
+@click.group(cls=Group)
 def instances() -> None:
     """Manage the instances of a Workflow."""
 
 
 @instances.command("list")
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option("--reverse", is_flag=True, help="Oldest of the page first.")
 @click.option("--status", type=click.Choice(_STATUSES), help="Only instances in this status.")
 @click.option("--date-start", help="Only instances created at or after this date or time (ISO 8601, UTC).")
@@ -40,13 +41,20 @@ def instances() -> None:
 @click.option("--per-page", type=click.IntRange(1, 100), help="Rows of a page.")
 @server_options
 def list_instances(
-    asked: Asked, name: str, reverse: bool, date_start: str | None, date_end: str | None, page: int, **query: Any
+    asked: Asked,
+    name: str | None,
+    reverse: bool,
+    date_start: str | None,
+    date_end: str | None,
+    page: int,
+    **query: Any,
 ) -> None:
-    """List instances, newest first."""
+    """List instances of Workflow NAME, or of every one, newest first."""
     query["date_start"] = _date(date_start, "--date-start", time.min)
     query["date_end"] = _date(date_end, "--date-end", time(23, 59, 59, 999_000))
     with asked.client() as client:
-        rows = client.instances(name, {**query, "page": page})
+        wanted = {**query, "page": page}
+        rows = client.all_instances(wanted) if name is None else client.instances(name, wanted)
         asked.answer(rows[::-1] if reverse else rows, lambda shown: _show_instances(name, shown, page))
 
 
@@ -65,16 +73,19 @@ def _date(text: str | None, flag: str, time_of_day: time) -> str | None:
     return moment.isoformat(timespec="milliseconds") + ("Z" if moment.tzinfo is None else "")
 
 
-def _show_instances(name: str, rows: list[dict[str, Any]], page: int) -> None:
+def _show_instances(name: str | None, rows: list[dict[str, Any]], page: int) -> None:
+    """Rows of all Workflows (`name` None) say whose they are."""
     from emulator import cli_tables as show
 
     if not rows:
-        nothing = f'No instances of "{name}" match. Make one with `stepwell workflows trigger {name}`.'
+        which = "No instances match" if name is None else f'No instances of "{name}" match'
+        nothing = f"{which}. Create one with `stepwell workflows trigger {name or 'NAME'}`."
         return show.say(show.plain(nothing if page == 1 else f"There is nothing on page {page}."))
     show.print_table(
-        ("Instance", "Status", "Created", "Duration", "Version"),
+        (*(("Workflow",) if name is None else ()), "Instance", "Status", "Created", "Duration", "Version"),
         [
             (
+                *((show.plain(row["workflow_name"]),) if name is None else ()),
                 show.plain(row["id"]),
                 show.status(row["status"]),
                 show.time(row["created_on"]) or "",
@@ -209,12 +220,14 @@ def time_out(asked: Asked, name: str, instance_id: str, wait: str | None) -> Non
 @instances.command("terminate-all")
 @click.argument("name")
 @click.option("--status", type=click.Choice(_TERMINABLE), help="Only instances in this status.")
+@confirmed
 @server_options
-def terminate_all(asked: Asked, name: str, status: str | None) -> None:
+def terminate_all(asked: Asked, name: str, status: str | None, yes: bool) -> None:
     """End all instances that have not ended."""
+    which = f'instances of "{name}"' if status is None else f'{status} instances of "{name}"'
+    confirm(f"Terminate all {which}", yes=yes)
     with asked.client() as client:
-        which = f'All instances of "{name}"' if status is None else f'All {status} instances of "{name}"'
-        asked.say(client.terminate_all(name, status), f"{which} are terminated.")
+        asked.say(client.terminate_all(name, status), f"All {which} are terminated.")
 
 
 @instances.command("delete", epilog=_ID_HELP)

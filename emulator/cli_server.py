@@ -65,6 +65,17 @@ class Asked:
         self.answer(result, lambda _: show.say(show.plain(sentence)))
 
 
+def confirmed(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds --yes, which `confirm` is to be given, to a command that destroys much."""
+    return click.option("--yes", "-y", is_flag=True, help="Do not ask.")(command)
+
+
+def confirm(sentence: str, *, yes: bool) -> None:
+    """Asks whether to do what `sentence` says; ends the command when the answer is no."""
+    if not yes:
+        click.confirm(f"{sentence}?", abort=True, err=True)
+
+
 def _json_text(result: object) -> str:
     """Readable where the terminal can show it, else in ASCII: what is printed is JSON in any case."""
     text = escaped_in_json(json.dumps(result, indent=2, ensure_ascii=False))

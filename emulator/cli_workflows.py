@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
+from emulator.cli import Group
 from emulator.cli_instances import instances
-from emulator.cli_server import Asked, read_json, server_options
+from emulator.cli_server import Asked, confirm, confirmed, read_json, server_options
 
 
-@click.group()
+@click.group(cls=Group)
 def workflows() -> None:
     """List, describe and trigger Workflows, and manage their instances."""
 
@@ -102,9 +103,11 @@ def trigger(asked: Asked, name: str, params: str, instance_id: str | None) -> No
 
 @workflows.command("delete")
 @click.argument("name")
+@confirmed
 @server_options
-def delete_workflow(asked: Asked, name: str) -> None:
+def delete_workflow(asked: Asked, name: str, yes: bool) -> None:
     """Delete all instances of a Workflow."""
+    confirm(f'Delete all instances of "{name}"', yes=yes)
     with asked.client() as client:
         result = client.delete_workflow(name)
         asked.say(result, f'All instances of "{name}" are deleted. The wrangler file still declares it.')
@@ -114,14 +117,13 @@ def delete_workflow(asked: Asked, name: str) -> None:
 @click.argument("name", required=False)
 @click.option("--terminate", "action", flag_value="terminate", help="Terminate what has not ended; delete nothing.")
 @click.option("--finished", "action", flag_value="delete_finished", help="Delete only what has ended.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@confirmed
 @server_options
 def wipe(asked: Asked, name: str | None, action: str | None, yes: bool) -> None:
     """Delete all instances, of Workflow NAME or of every one; their ids can be used again. Not in wrangler."""
     what = {"terminate": "Terminate all instances", "delete_finished": "Delete all finished instances"}
     sentence = f"{what.get(action or '', 'Delete all instances')} of {name or 'every Workflow'}"
-    if not yes:
-        click.confirm(f"{sentence}?", abort=True, err=True)
+    confirm(sentence, yes=yes)
     with asked.client() as client:
         result = client.wipe(action or "delete", name)
         asked.say(result, f"{sentence}: {result['instances']}.")

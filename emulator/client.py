@@ -19,6 +19,8 @@ from emulator.state_folder import read_running
 
 DEFAULT_URL: Final = "http://localhost:8787"
 _CONNECT_S: Final = 5.0
+#: Rows of a page of all Workflows' instances, unless said otherwise.
+_PER_PAGE: Final = 25
 Json: TypeAlias = Any
 #: No body at all; None is the JSON value null.
 _NONE: Final = object()
@@ -157,6 +159,32 @@ class Client:
             if number == page:
                 return envelope["result"]
         return []
+
+    def all_instances(self, query: Mapping[str, object]) -> Json:
+        """A page of the instances of all Workflows, newest first; each row has its `workflow_name`."""
+        wanted = dict(query)
+        page = int(cast("int | None", wanted.pop("page", None)) or 1)
+        per_page = int(cast("int | None", wanted.pop("per_page", None)) or _PER_PAGE)
+        rows: list[dict[str, Any]] = []
+        for workflow in self._all_workflows():
+            rows += self._first(workflow, wanted, page * per_page)
+        rows.sort(key=lambda row: str(row["created_on"]), reverse=True)
+        return rows[(page - 1) * per_page : page * per_page]
+
+    def _all_workflows(self) -> Iterator[str]:
+        page = 1
+        while found := self.workflows(page, 100):
+            yield from (str(workflow["name"]) for workflow in found)
+            page += 1
+
+    def _first(self, workflow: str, query: dict[str, object], count: int) -> list[dict[str, Any]]:
+        """The newest `count` instances of a Workflow."""
+        rows: list[dict[str, Any]] = []
+        for envelope in self._pages(workflow, {**query, "per_page": min(count, 100)}):
+            rows += ({**row, "workflow_name": workflow} for row in envelope["result"])
+            if len(rows) >= count:
+                break
+        return rows[:count]
 
     def _pages(self, name: str, query: dict[str, object]) -> Iterator[dict[str, Any]]:
         cursor: object = None

@@ -174,7 +174,7 @@ def _instance_rows() -> list[Endpoint]:
             _INSTANCE,
             instances.delete_instance,
             "delete_instance",
-            "Deletes an instance (only here; Cloudflare's API deletes by lists)",
+            "Deletes an instance",
             schemas.OK,
             errors=_NO_INSTANCE,
         ),

@@ -92,7 +92,7 @@ def test_a_refusal_is_told_with_cloudflares_text_and_what_to_do(run: Run, fresh:
 def test_delete(run: Run, fresh: DevProcess) -> None:
     fresh.create("quick", "one")
 
-    text = said(run("workflows", "delete", "quick"))
+    text = said(run("workflows", "delete", "quick", "--yes"))
 
     assert text.startswith('All instances of "quick" are deleted.')
     assert fresh.get("/client/v4/accounts/any/workflows/quick/instances")["result"] == []
@@ -139,6 +139,18 @@ def test_instances_list(run: Run, fresh: DevProcess) -> None:
     assert up.index("first complete") < up.index("second complete")
 
 
+def test_instances_list_of_all_workflows_is_newest_first(run: Run, fresh: DevProcess) -> None:
+    for workflow, instance in (("quick", "a"), ("flow", "b"), ("quick", "c")):
+        fresh.create(workflow, instance)
+
+    rows = json.loads(run("workflows", "instances", "list", "--json").output)
+    second = json.loads(run("workflows", "instances", "list", "--json", "--per-page", "2", "--page", "2").output)
+
+    assert [(row["workflow_name"], row["id"]) for row in rows] == [("quick", "c"), ("flow", "b"), ("quick", "a")]
+    assert [row["id"] for row in second] == ["a"]
+    assert said(run("workflows", "instances", "list")).startswith("Workflow Instance Status")
+
+
 def test_instances_list_by_pages_and_filters(run: Run, fresh: DevProcess) -> None:
     for n in range(5):
         fresh.create("quick", f"i{n}")
@@ -173,7 +185,7 @@ def test_a_list_keeps_to_a_narrow_width_and_only_its_ids_are_folded(
 def test_no_instances_are_told_with_how_to_make_one(run: Run) -> None:
     text = said(run("workflows", "instances", "list", "quick"))
 
-    assert text == 'No instances of "quick" match. Make one with `stepwell workflows trigger quick`.'
+    assert text == 'No instances of "quick" match. Create one with `stepwell workflows trigger quick`.'
 
 
 def test_instances_describe(run: Run, fresh: DevProcess) -> None:
@@ -269,7 +281,10 @@ def test_instances_terminate_all(run: Run, fresh: DevProcess) -> None:
     fresh.create("flow", "one", {"nap": "1 day"})
     fresh.until_status("flow", "one", "waiting")
 
-    assert said(run("workflows", "instances", "terminate-all", "flow")) == 'All instances of "flow" are terminated.'
+    assert (
+        said(run("workflows", "instances", "terminate-all", "flow", "--yes"))
+        == 'All instances of "flow" are terminated.'
+    )
     assert fresh.instance("flow", "one")["status"] == "terminated"
 
 

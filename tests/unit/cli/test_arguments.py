@@ -87,3 +87,45 @@ def unused_tcp_port() -> int:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]
     return port
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (("workflow",), 'There is no command "workflow". Did you mean "workflows"?'),
+        (("dve",), 'There is no command "dve". Did you mean "dev"?'),
+        (("workflows", "trigr", "flow"), 'There is no command "trigr". Did you mean "trigger"?'),
+        (("workflows", "instances", "lst"), 'There is no command "lst". Did you mean "list"?'),
+        (("clock", "advanse", "1d"), 'There is no command "advanse". Did you mean "advance"?'),
+        (("clock", "zzz"), 'There is no command "zzz". The commands are: advance, next, show.'),
+    ],
+)
+def test_an_unknown_command_is_answered_with_the_nearest(command: tuple[str, ...], expected: str) -> None:
+    result = CliRunner().invoke(main, command)
+
+    assert result.exit_code == 2
+    assert expected in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("duration", ["-5", "-1d", "-1 day", "-0.5h"])
+def test_moving_the_clock_back_is_refused_with_the_way_to_real_time(duration: str) -> None:
+    result = CliRunner().invoke(main, ["clock", "advance", *duration.split(), "--port", "9"])
+
+    assert result.exit_code == 2
+    assert f"'{duration}' is negative, and the clock only moves forward" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "question"),
+    [
+        (("delete", "flow"), 'Delete all instances of "flow"?'),
+        (("wipe", "flow"), "Delete all instances of flow?"),
+        (("instances", "terminate-all", "flow", "--status", "paused"), 'Terminate all paused instances of "flow"?'),
+    ],
+)
+def test_what_destroys_much_asks_first(command: tuple[str, ...], question: str) -> None:
+    result = CliRunner().invoke(main, ["workflows", *command, "--port", "9"], input="n\n")
+
+    assert result.exit_code == 1
+    assert question in result.output
+    assert "No emulator answers" not in result.output
