@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import logging
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 #: Headers that described the body as it was sent; httpx has decoded it.
 _OF_TRANSFER: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _MOST_REDIRECTS: Final = 20
+#: Those of httpx, and of what it sends with.
+_LOGGERS: Final = ("httpx", *(f"httpcore.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")))
+#: Whether `fetch` is under way in this context.
+_sending: Final[ContextVar[bool]] = ContextVar("stepwell_sending", default=False)
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -40,6 +46,8 @@ async def fetch(resource: Any, **options: Any) -> Response:
 async def _send(request: Request) -> Response:
     import httpx  # a quarter of a second; most Workers fetch nothing before they are ready
 
+    _keep_quiet()
+    sending = _sending.set(True)
     try:
         async with httpx.AsyncClient(
             verify=_tls(),
@@ -51,6 +59,15 @@ async def _send(request: Request) -> Response:
             return _response(await client.send(await _sent(client, request)))
     except httpx.HTTPError as error:
         raise OSError(f"Network connection lost: {request.method} {request.url}: {error}") from error
+    finally:
+        _sending.reset(sending)
+
+
+@functools.cache
+def _keep_quiet() -> None:
+    """Keeps httpx from logging what `fetch` sends, of which a Worker's log says nothing."""
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(lambda _: not _sending.get())
 
 
 @functools.cache

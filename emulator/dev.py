@@ -34,7 +34,7 @@ from emulator.terminal.user_output import UserOutput
 from emulator.worker.host import WorkerLoadError
 from emulator.worker.hosts import Hosts
 from emulator.worker.loop import run_on_worker_loop
-from emulator.worker.output import take_record
+from emulator.worker.output import is_of_user_code
 
 _log = logging.getLogger("stepwell.dev")
 
@@ -47,7 +47,7 @@ _LOOK_S: Final = 1.0
 def run_dev(path: Path, configs: Sequence[str], flags: Mapping[str, Any], env_files: Sequence[Path]) -> str | None:
     """Runs until it is stopped; gives the message of what prevents it from starting, or None."""
     printer = Printer(sys.stdout)
-    configure_logging(printer, take_record)
+    configure_logging(printer, is_of_user_code)
     try:
         sources = [Source(path, {**flags, "config": config}, env_files) for config in (configs or (None,))]
         opened = [source.open() for source in sources]
@@ -137,17 +137,17 @@ class _Session:
         projects = [with_adopted(project, opened) for project in opened]
         for project in projects:
             declare(engine, project)
+        follower = Follower(engine.store, engine.store.reader(), self._printer, engine.clock.now)
         hosts = Hosts(
             projects,
             self._settings,
             ports=lambda project: ports(engine, project),
             port=engine.find_workflow,
             now_ms=engine.clock.now,
-            emit=UserOutput(self._printer, engine.store, engine.clock.now),
+            emit=UserOutput(self._printer, engine.store, engine.clock.now, follower.note),
             state=self._folder.path,
         )
         emulator = Emulator(self._settings, engine, projects, hosts, sock, self._held.held_ms)
-        follower = Follower(engine.store.reader(), self._printer, engine.clock.now)
         engine.observe(follower.note)
         engine.at_failure(lambda: follower.end(_stopped(engine.failure)))
         follower.start()

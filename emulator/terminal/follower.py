@@ -1,4 +1,8 @@
-"""Follows what happens and prints it, in a thread of its own so that no step waits for a terminal."""
+"""Follows what happens to instances and prints it.
+
+A thread of its own gathers changes, so that no step waits for a terminal. What is printed meanwhile, such as the
+output of a step, comes after the changes that were made before it: the printer asks for them first.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +28,26 @@ _GATHER_S: Final = 0.1
 _MOST_INSTANCES: Final = 12
 #: ...and of more entries of one instance only the last.
 _MOST_ENTRIES: Final = 40
+#: How long after its time an entry may become visible.
+_LATE_MS: Final = 1_000
 #: Instances of which is known what was told last.
 _REMEMBERED: Final = 2_000
 
 
 class Follower:
-    """Give `note` to `Engine.observe`. `now` is the engine's time in ms."""
+    """Give `note` to `Engine.observe`. `now` is the engine's time in ms.
 
-    def __init__(self, reader: StoreReader, printer: Printer, now: Callable[[], int]) -> None:
+    `store` is read in the thread that makes this, where it shows what is not committed yet; `reader` in others.
+    """
+
+    def __init__(self, store: StoreReader, reader: StoreReader, printer: Printer, now: Callable[[], int]) -> None:
+        self._store = store
+        self._committed = reader
         self._reader = reader
         self._printer = printer
+        self._owner = threading.get_ident()
+        self._telling = threading.RLock()
+        self._stopped = False
         self._now = now
         self._changed: set[int] = set()
         self._told: OrderedDict[int, int] = OrderedDict()
@@ -47,7 +61,13 @@ class Follower:
         self._thread = threading.Thread(target=self._run, name="stepwell-log", daemon=True)
 
     def start(self) -> None:
+        self._printer.before_text(self.tell)
         self._thread.start()
+
+    def tell(self) -> None:
+        """Prints the changes so far, whichever thread asks."""
+        if self._changed and not self._stopped:
+            self._try_to_print()
 
     def note(self, keys: frozenset[int]) -> None:
         with self._lock:
@@ -65,6 +85,7 @@ class Follower:
         self._stopping = True
         self._wake.set()
         self._thread.join(2)
+        self._stopped = True
 
     def _run(self) -> None:
         pause = threading.Event()
@@ -81,7 +102,9 @@ class Follower:
     def _try_to_print(self) -> None:
         """What cannot be told must not silence the terminal for the rest of the session."""
         try:
-            self._print()
+            with self._telling:
+                self._reader = self._store if threading.get_ident() == self._owner else self._committed
+                self._print()
         except Exception:  # noqa: BLE001 - as above
             _log.exception("Changes of instances could not be shown; the next ones will be.")
 
@@ -91,15 +114,16 @@ class Follower:
         began = self._now()
         told = sorted(changed)[:_MOST_INSTANCES]
         lines = [line for key in told for line in self._lines(key)]
-        self._told_until = began
+        # What began in another turn of the loop may be committed only now.
+        self._told_until = max(self._told_until, began - _LATE_MS)
         self._printer.lines(sorted(lines, key=lambda line: line.at))
         if len(changed) > len(told):
             self._printer.text(f"... and changes of {len(changed) - len(told)} more instances")
 
     def _lines(self, key: int) -> list[Line]:
-        row = self._reader.instance(key)
-        entries = self._news(key) if row is not None else []
-        if row is None or not entries:
+        entries = self._news(key)
+        row = self._reader.instance(key) if entries else None
+        if row is None:
             return []
         self._told[key] = entries[-1].event_id
         self._told.move_to_end(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from datetime import date
 from typing import TextIO
 
@@ -24,14 +25,23 @@ class Printer:
         self._stream = stream
         self._style = style or style_for(stream)
         self._lock = threading.Lock()
+        self._tell_changes: Callable[[], None] = lambda: None
         self._day: date | None = None
 
     @property
     def style(self) -> Style:
         return self._style
 
+    def before_text(self, tell_changes: Callable[[], None]) -> None:
+        """Calls this before each text, so that a text comes after the changes that were made before it."""
+        self._tell_changes = tell_changes
+
     def text(self, text: str) -> None:
         """A line, or several, as they are."""
+        self._tell_changes()
+        self._write(text)
+
+    def _write(self, text: str) -> None:
         with self._lock:
             try:
                 self._stream.write(text + "\n")
@@ -41,7 +51,7 @@ class Printer:
 
     def lines(self, lines: list[Line]) -> None:
         if lines:
-            self.text("\n".join(self._render(line) for line in lines))
+            self._write("\n".join(self._render(line) for line in lines))
 
     def _time(self, at: int) -> str:
         """The time of day, in the machine's zone; the date too where it is another one than before."""

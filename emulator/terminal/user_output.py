@@ -22,16 +22,26 @@ _LONGEST_KEPT: Final = 10_000
 class UserOutput:
     """The `emit` of hosts. To be made on the engine's loop; called from any thread."""
 
-    def __init__(self, printer: Printer, store: Store, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        printer: Printer,
+        store: Store,
+        now_ms: Callable[[], int],
+        note_changes: Callable[[frozenset[int]], None],
+    ) -> None:
+        """`note_changes` is told which instance prints: what happened to it before is to be shown first."""
         self._printer = printer
         self._store = store
         self._now_ms = now_ms
+        self._note_changes = note_changes
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
 
     def __call__(self, line: ConsoleLine) -> None:
-        self._printer.text(self._render(line))
         frame = current_step.get()
+        if frame is not None:
+            self._note_changes(frozenset({frame.instance_key}))
+        self._printer.text(self._render(line))
         if frame is None:
             return
         row = LogRow(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,8 +24,8 @@ Emit: TypeAlias = Callable[[ConsoleLine], None]
 
 _DEBUGGERS: Final = frozenset({"bdb", "cmd", "pdb", "ipdb", "pdbpp", "IPython"})
 
-#: Loggers whose records do not belong to the code that runs while they are made.
-_NOT_THE_USERS: Final = ("stepwell", "asyncio")
+#: What writes a record to a stream.
+_EMIT: Final = logging.StreamHandler.emit.__code__
 
 
 class _Output:
@@ -85,13 +86,11 @@ def end_output() -> None:
         output.end()
 
 
-def take_record(record: logging.LogRecord) -> bool:
-    """Passes on what user code logs; False for a record that is none of its own."""
-    output = _output.get()
-    if output is None or record.name.partition(".")[0] in _NOT_THE_USERS:
-        return False
-    output.pass_on(record.levelno, logging.Formatter().format(record).split("\n"), current_step.get())
-    return True
+def is_of_user_code(record: logging.LogRecord) -> bool:
+    """Whether user code made the record, in a Worker's context or in a thread of its own."""
+    is_main = record.thread == threading.main_thread().ident
+    is_our_thread = is_main or (record.threadName or "").startswith("stepwell")
+    return _output.get() is not None or not is_our_thread
 
 
 class RoutedStream(io.TextIOBase):
@@ -102,11 +101,12 @@ class RoutedStream(io.TextIOBase):
         self._level = level
 
     def write(self, text: str) -> int:
-        output = _output.get()
-        if _is_debugger(sys._getframe(1)):
+        output, writer = _output.get(), sys._getframe(1)
+        if _is_debugger(writer):
             return self._plain.write(text)
         if output is not None:
-            output.write(self._level, text)
+            is_log = writer.f_code is _EMIT
+            output.write(writer.f_locals["record"].levelno if is_log else self._level, text)
         else:  # the top level of a module, or a thread that user code has started
             self._plain.write(safe.printed(text))
         return len(text)

@@ -26,6 +26,7 @@ from emulator.worker.output import Emit, end_output, routed_output
 from emulator.worker.python_generation import PythonGeneration, version_id
 from emulator.worker.python_handlers import Answered, NoHandler, call_handler, scheduled_controller
 from emulator.worker.source_loader import digest_of
+from emulator.worker.user_logging import UserLogging
 
 #: What Cloudflare takes on its free plan.
 MAX_BODY_BYTES: Final = 100 * 1024 * 1024
@@ -62,6 +63,7 @@ class PythonHost:
         self._background: set[asyncio.Future[Any]] = set()
         self._first_seen: dict[str, str] = {}
         self._streams = ExitStack()
+        self._logging = UserLogging()
         self._routed = False
 
     @property
@@ -94,7 +96,8 @@ class PythonHost:
         flags = frozenset(self._config.compat)
         runtime = Runtime(self._config.name, env, self.loop, self._now_ms, self._wait_until, flags)
         generation = PythonGeneration(self._config, runtime, self._emit)
-        contextvars.copy_context().run(generation.load)
+        with self._logging.of_a_load():
+            contextvars.copy_context().run(generation.load)
         previous, self._current = self._current, generation
         return Generation(
             version_id=version_id(self._config, self._variables, self._sources(previous, generation)),
@@ -207,6 +210,7 @@ class PythonHost:
             task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.gather(*tasks, return_exceptions=True)
+        self._logging.undo()
         self._streams.close()
 
 

@@ -296,4 +296,68 @@ def test_begun_lines_and_logs_are_known_by_their_instance(dev: Start, project: P
 
     said = server.output
     assert [n for n in range(5) if f"[i-{n} write-1] begun by i-{n}\n" not in said] == []
-    assert [n for n in range(5) if f"[i-{n} write-1] logged by i-{n}\n" not in said] == []
+    assert [n for n in range(5) if f"[i-{n} write-1] WARNING:root:logged by i-{n}\n" not in said] == []
+
+
+ORDERED = (
+    """
+class Flow(WorkflowEntrypoint):
+    async def run(self, event, step):
+        print("run begins")
+
+        @step.do("first")
+        async def first():
+            print("in first")
+
+        await first()
+        print("after first")
+"""
+    + ANSWERS
+)
+
+
+def test_what_is_printed_stands_among_the_events_in_the_order_of_both(dev: Start, project: Project) -> None:
+    server = dev(project(ORDERED))
+    server.create("flow", "i-1")
+    server.until_output("i-1 complete")
+
+    texts = ["i-1 started", "[i-1] run begins", "[i-1 first-1] in first", "i-1 first-1 done", "[i-1] after first"]
+    places = [server.output.find(text) for text in [*texts, "i-1 complete"]]
+    assert -1 not in places
+    assert places == sorted(places)
+
+
+CONFIGURES = (
+    """
+import logging
+
+logging.basicConfig(level=logging.DEBUG, format="<%(name)s> %(levelname)s %(message)s")
+log = logging.getLogger(__name__)
+EDITS = 0
+
+
+class Flow(WorkflowEntrypoint):
+    async def run(self, event, step):
+        @step.do("write")
+        async def write():
+            log.info("written %s", EDITS)
+
+        await write()
+"""
+    + ANSWERS
+)
+
+
+def test_user_code_sets_logging_up_and_sees_only_its_own_records(dev: Start, project: Project) -> None:
+    folder = project(CONFIGURES)
+    server = dev(folder)
+    server.create("flow", "i-1")
+    server.until_output(r"\[i-1 write-1\] <entry> INFO written 0")
+    source = folder / "src" / "entry.py"
+    source.write_text(source.read_text().replace("EDITS = 0", "EDITS = 1"))
+    server.until_output("Reloaded")
+    server.create("flow", "i-2")
+    server.until_output(r"\[i-2 write-1\] <entry> INFO written 1")
+
+    assert [line for line in server.output.splitlines() if "<" in line and "<entry>" not in line] == []
+    assert len([line for line in server.output.splitlines() if "<entry>" in line]) == 2

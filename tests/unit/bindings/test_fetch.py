@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -51,6 +52,13 @@ async def url() -> AsyncIterator[str]:
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def test_a_request_leaves_no_line_in_the_workers_log(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        await fetch(f"{url}/a")
+
+    assert [record for record in caplog.records if record.name.startswith("http")] == []
 
 
 async def test_a_get_brings_status_headers_and_body(url: str) -> None:

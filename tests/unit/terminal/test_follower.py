@@ -10,8 +10,8 @@ from emulator.terminal.printer import Printer
 
 
 def test_after_the_last_word_nothing_is_told() -> None:
-    stream = io.StringIO()
-    follower = Follower(SqliteStore(":memory:").reader(), Printer(stream), lambda: 0)
+    stream, store = io.StringIO(), SqliteStore(":memory:")
+    follower = Follower(store, store.reader(), Printer(stream), lambda: 0)
     follower.start()
 
     follower.end("The engine has stopped.")

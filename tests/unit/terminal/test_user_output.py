@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 async def shown(line: ConsoleLine) -> str:
     stream = io.StringIO()
-    UserOutput(Printer(stream, Style(coloured=True)), sentinel.store, lambda: 0)(line)
+    UserOutput(Printer(stream, Style(coloured=True)), sentinel.store, lambda: 0, lambda _: None)(line)
     await asyncio.sleep(0)
     return stream.getvalue()
 

@@ -7,6 +7,7 @@ import io
 import logging
 import pdb
 import sys
+import threading
 from contextvars import copy_context
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from bindings.context import StepFrame, at_attempt_end, current_step
 from emulator.worker.console import ConsoleLine
-from emulator.worker.output import RoutedStream, end_output, enter_output, routed_output, take_record
+from emulator.worker.output import RoutedStream, end_output, enter_output, is_of_user_code, routed_output
 
 pytestmark = pytest.mark.anyio
 
@@ -236,26 +237,32 @@ def test_what_a_handler_begins_to_print_is_shown_at_its_end(lines: list[ConsoleL
     assert [line.text for line in lines] == ["begun"]
 
 
-def test_a_record_of_user_code_is_output_of_its_step(lines: list[ConsoleLine]) -> None:
-    record = logging.makeLogRecord({"name": "root", "levelno": logging.WARNING, "msg": "low stock"})
-    frame = StepFrame("orders", "i-1", 1, "a-1", 1, 1)
+def test_a_record_that_user_code_logs_to_a_stream_keeps_its_level(lines: list[ConsoleLine]) -> None:
+    with routed_output():
+        logger = logging.Logger("user")
+        logger.addHandler(logging.StreamHandler())
+        frame = StepFrame("orders", "i-1", 1, "a-1", 1, 1)
+        in_worker(lines.append, lambda: logger.error("no stock"), frame)
 
-    in_worker(lines.append, lambda: take_record(record), frame)
-
-    assert lines == [ConsoleLine(logging.WARNING, "low stock", "i-1", "a-1")]
-
-
-@pytest.mark.parametrize("logger", ["stepwell.engine", "asyncio"])
-def test_a_record_that_is_not_user_code_s_is_left(lines: list[ConsoleLine], logger: str) -> None:
-    taken: list[bool] = []
-
-    in_worker(lines.append, lambda: taken.append(take_record(logging.makeLogRecord({"name": logger}))))
-
-    assert (taken, lines) == ([False], [])
+    assert lines == [ConsoleLine(logging.ERROR, "no stock", "i-1", "a-1")]
 
 
-def test_outside_of_a_worker_a_record_is_left() -> None:
-    assert not take_record(logging.makeLogRecord({"name": "root"}))
+def test_whose_a_record_is(lines: list[ConsoleLine]) -> None:
+    whose: dict[str, bool] = {}
+
+    def note(by: str) -> None:
+        record = logging.makeLogRecord({"name": "httpx"})
+        record.thread, record.threadName = threading.get_ident(), threading.current_thread().name
+        whose[by] = is_of_user_code(record)
+
+    note("the machinery")
+    in_worker(lines.append, lambda: note("user code"))
+    for name in ("stepwell-server", "Thread-1"):
+        thread = threading.Thread(target=note, args=[name], name=name)
+        thread.start()
+        thread.join()
+
+    assert whose == {"the machinery": False, "user code": True, "stepwell-server": False, "Thread-1": True}
 
 
 def test_bytes_that_a_step_prints_are_output_of_the_step(lines: list[ConsoleLine]) -> None:

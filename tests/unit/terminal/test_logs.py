@@ -1,0 +1,85 @@
+"""Stepwell's own words reach the terminal, and the root logger is user code's."""
+
+from __future__ import annotations
+
+import io
+import logging
+import logging.config
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from emulator.terminal.logs import LIBRARIES, configure_logging
+from emulator.terminal.printer import Printer
+from emulator.terminal.style import Style
+
+
+@pytest.fixture
+def bare_root(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Takes pytest's handlers from the root logger, which it puts on after the fixtures are made."""
+    return lambda: monkeypatch.setattr(logging.root, "handlers", [])
+
+
+@pytest.fixture
+def shown() -> Iterator[io.StringIO]:
+    """What the terminal shows; records in which `user` is true are user code's."""
+    loggers = [logging.getLogger(name) for name in ("stepwell", *LIBRARIES)]
+    before = [(logger, logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
+    stream = io.StringIO()
+    configure_logging(Printer(stream, Style(coloured=False)), lambda record: getattr(record, "user", False))
+    yield stream
+    logging.disable(logging.NOTSET)
+    for logger, handlers, level, propagate in before:
+        logger.handlers, logger.propagate = handlers, propagate
+        logger.setLevel(level)
+
+
+def test_the_root_logger_is_left_alone(shown: io.StringIO) -> None:
+    before = logging.root.handlers[:], logging.root.level
+
+    configure_logging(Printer(shown), lambda _: False)
+
+    assert (logging.root.handlers, logging.root.level) == before
+
+
+def test_stepwell_does_not_speak_in_the_log_of_user_code(shown: io.StringIO, bare_root: Callable[[], None]) -> None:
+    bare_root()
+    users = io.StringIO()
+    logging.basicConfig(stream=users, level=logging.DEBUG)
+
+    logging.getLogger("stepwell.dev").info("Reloaded shop")
+
+    assert (shown.getvalue(), users.getvalue()) == ("Reloaded shop\n", "")
+
+
+@pytest.mark.parametrize("name", ["uvicorn.error", "watchfiles.main", "asyncio", "httpx", "websockets.server"])
+def test_what_a_library_logs_for_stepwell_is_not_in_the_log_of_user_code(
+    shown: io.StringIO, bare_root: Callable[[], None], name: str
+) -> None:
+    bare_root()
+    users = io.StringIO()
+    logging.basicConfig(stream=users, level=logging.DEBUG)
+
+    logging.getLogger(name).info("Started server process")
+    logging.getLogger(name).warning("something is wrong")
+
+    assert (shown.getvalue(), users.getvalue()) == ("something is wrong\n", "")
+
+
+def test_what_a_library_logs_for_user_code_is_in_its_log(shown: io.StringIO, bare_root: Callable[[], None]) -> None:
+    bare_root()
+    users = io.StringIO()
+    logging.basicConfig(stream=users, level=logging.INFO)
+
+    logging.getLogger("httpx").info("HTTP Request: GET", extra={"user": True})
+
+    assert (shown.getvalue(), users.getvalue()) == ("", "INFO:httpx:HTTP Request: GET\n")
+
+
+def test_user_code_cannot_switch_stepwell_off(shown: io.StringIO) -> None:
+    logging.config.dictConfig({"version": 1})
+    logging.disable(logging.CRITICAL)
+
+    logging.getLogger("stepwell.dev").error("shop cannot be loaded")
+
+    assert shown.getvalue() == "shop cannot be loaded\n"
