@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from bindings.texts import javascript_text
+from stepwell.bindings.values.texts import javascript_text
 
 _UNIT_MS = {
     "millisecond": 1,

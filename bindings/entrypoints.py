@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from types import FunctionType, MethodType
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
-from bindings.runtime import current_runtime
+from stepwell.bindings.runtime import current_runtime
 
 P = ParamSpec("P")
 R = TypeVar("R")

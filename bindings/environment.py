@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from bindings.errors import ErrorInfo, JsException
-from bindings.values import JsDict
+from stepwell.bindings.errors import ErrorInfo, JsException
+from stepwell.bindings.values import JsDict
 
 
 class Env:

@@ -24,8 +24,8 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from bindings.tracebacks import user_traceback as user_traceback
-from bindings.tracebacks import without_engine_frames as without_engine_frames
+from stepwell.bindings.tracebacks import user_traceback as user_traceback
+from stepwell.bindings.tracebacks import without_engine_frames as without_engine_frames
 
 NON_RETRYABLE = "NonRetryableError"
 

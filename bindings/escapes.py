@@ -10,7 +10,7 @@ import asyncio
 import signal
 from typing import Any
 
-from bindings.errors import error_info, stands_for
+from stepwell.bindings.errors import error_info, stands_for
 
 
 class Escape(Exception):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any, Final, TypeAlias
 
-from bindings.values import JsDict, Value, encode
+from stepwell.bindings.values import JsDict, Value, encode
 
 #: Makes a call: {"binding" or "handle", "calls": [[method, arguments], ...]}. Raises `JsException`.
 Use: TypeAlias = Callable[[dict[str, Any]], Awaitable[Value]]

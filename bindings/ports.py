@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from bindings.errors import ErrorInfo
-from bindings.values import Encoded
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.bindings.values import Encoded
 
 StepType: TypeAlias = Literal["do", "sleep", "waitForEvent"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from bindings.values import Value
+from stepwell.bindings.values import Value
 
 
 class Message:

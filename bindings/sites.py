@@ -6,8 +6,8 @@ import sys
 from types import CodeType, FrameType
 from typing import Any, Final
 
-from bindings.ports import CallSite
-from bindings.tracebacks import is_ours
+from stepwell.bindings.ports import CallSite
+from stepwell.bindings.tracebacks import is_ours
 
 #: Places that are remembered; code that is made anew at each call would fill the memory.
 _KEPT: Final = 2_000

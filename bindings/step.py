@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeAlias
 
-from bindings.errors import EngineError, WorkerError
-from bindings.ports import RollbackOptions, StepPort
-from bindings.sites import site_of_caller
-from bindings.step_config import rollback_options
-from bindings.step_errors import from_wait
-from bindings.step_function import CONTEXT, StepFunction
-from bindings.values import JsNull, Value, decode
+from stepwell.bindings.errors import EngineError, WorkerError
+from stepwell.bindings.ports import RollbackOptions, StepPort
+from stepwell.bindings.sites import site_of_caller
+from stepwell.bindings.step_config import rollback_options
+from stepwell.bindings.step_errors import from_wait
+from stepwell.bindings.step_function import CONTEXT, StepFunction
+from stepwell.bindings.values import JsNull, Value, decode
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], StepFunction]
 _ABSENT: Final = object()

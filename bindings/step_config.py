@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from bindings.errors import JsException
-from bindings.ports import DelayFunction, DelayInput, RollbackInput, RollbackOptions, StepContext
-from bindings.values import JsDict, JsNull, decode
+from stepwell.bindings.errors import JsException
+from stepwell.bindings.ports import DelayFunction, DelayInput, RollbackInput, RollbackOptions, StepContext
+from stepwell.bindings.values import JsDict, JsNull, decode
 
 
 def plain_config(config: object) -> object:

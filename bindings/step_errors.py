@@ -8,7 +8,7 @@ as itself; everything else as `JsException`. We keep the name and the message th
 
 from __future__ import annotations
 
-from bindings.errors import (
+from stepwell.bindings.errors import (
     ENGINE_NAMES,
     NON_RETRYABLE,
     EngineError,

@@ -8,12 +8,12 @@ from collections.abc import Callable, Coroutine, Sequence
 from types import CoroutineType, FunctionType
 from typing import Any, Final, Protocol
 
-from bindings.errors import EngineError, WorkerError
-from bindings.ports import CallSite, RollbackOptions, StepCallback, StepContext, StepPort, StepResult
-from bindings.sites import site_of_caller, site_of_function
-from bindings.step_config import js_context, plain_config
-from bindings.step_errors import from_step
-from bindings.values import Encoded, Value, decode, encode
+from stepwell.bindings.errors import EngineError, WorkerError
+from stepwell.bindings.ports import CallSite, RollbackOptions, StepCallback, StepContext, StepPort, StepResult
+from stepwell.bindings.sites import site_of_caller, site_of_function
+from stepwell.bindings.step_config import js_context, plain_config
+from stepwell.bindings.step_errors import from_step
+from stepwell.bindings.values import Encoded, Value, decode, encode
 
 #: Stands for the `ctx` parameter among the arguments of a step.
 CONTEXT: Final = object()

@@ -9,8 +9,8 @@ from types import TracebackType
 
 #: Classes of ours that user code imports from elsewhere.
 _KNOWN_AS = (
-    ("bindings.errors.NonRetryableError", "workers.workflows.NonRetryableError"),
-    ("bindings.errors.JsException", "pyodide.ffi.JsException"),
+    ("stepwell.bindings.errors.NonRetryableError", "workers.workflows.NonRetryableError"),
+    ("stepwell.bindings.errors.JsException", "pyodide.ffi.JsException"),
 )
 
 

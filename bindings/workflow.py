@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Any, Final, TypeVar
 
-from bindings.errors import EngineError, ErrorInfo, JsException, NotSerialisable, WorkerError
-from bindings.ports import SubscriptionPort, WorkflowPort
-from bindings.step_errors import from_wait
-from bindings.values import Encoded, JsDict, JsNull, Value, decode, encode
+from stepwell.bindings.errors import EngineError, ErrorInfo, JsException, NotSerialisable, WorkerError
+from stepwell.bindings.ports import SubscriptionPort, WorkflowPort
+from stepwell.bindings.step_errors import from_wait
+from stepwell.bindings.values import Encoded, JsDict, JsNull, Value, decode, encode
 
 T = TypeVar("T")
 _ABSENT: Final = object()

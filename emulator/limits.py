@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, TypeAlias
 
-from emulator.switches import Switches
+from stepwell.emulator.switches import Switches
 
 Profile: TypeAlias = Literal["paid", "free", "off"]
 Unit: TypeAlias = Literal["count", "bytes", "ms", "chars", "per_s", "name"]

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from bindings.errors import WorkerError
-from bindings.ports import RollbackInput, RollbackOptions, RunEvent, StepContext, StepPort, StreamOutput
-from bindings.values import UNDEFINED_TEXT, Encoded, decode, encode
-from emulator.clock import VirtualClock, turns
-from emulator.engine.binding import Binding
-from emulator.engine.definitions import Version, WorkflowDefinition
-from emulator.engine.engine import Engine
-from emulator.limits import Limits
-from emulator.storage.records import HistoryRow, StepRow
-from emulator.storage.sqlite import SqliteStore
-from emulator.switches import Switches
+from stepwell.bindings.errors import WorkerError
+from stepwell.bindings.ports import RollbackInput, RollbackOptions, RunEvent, StepContext, StepPort, StreamOutput
+from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, decode, encode
+from stepwell.emulator.clock import VirtualClock, turns
+from stepwell.emulator.engine.binding import Binding
+from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.limits import Limits
+from stepwell.emulator.storage.records import HistoryRow, StepRow
+from stepwell.emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.switches import Switches
 
 
 @pytest.fixture

@@ -154,15 +154,15 @@ ONLY_IN = {
         "emulator/storage/reader.py",
         "emulator/storage/sqlite.py",
     },
-    "jinja2": {"emulator/dashboard/render.py"},
+    "jinja2": {"emulator/dashboard/parts/render.py"},
 }
 
 #: Time that is not the product's: user code's own timers, and how long a browser or a test may wait.
 CLOCK_READERS = {
     "emulator/clock.py": "the clock itself",
-    "bindings/js_web.py": "setTimeout and AbortSignal.timeout of user code run on real time, as on Cloudflare",
+    "bindings/js/web.py": "setTimeout and AbortSignal.timeout of user code run on real time, as on Cloudflare",
     "emulator/bounded_http.py": "how long a refused client may go on sending",
-    "emulator/server/pauses.py": "how long a request is held open",
+    "emulator/web/pauses.py": "how long a request is held open",
 }
 
 SQL = re.compile(

@@ -1,5 +1,5 @@
-// Structured-clone values as text: the JavaScript half of bindings/values.py, whose docstring has the format.
-// tests/unit/bindings/vectors.json holds both halves to it.
+// Structured-clone values as text: the JavaScript half of bindings/values/__init__.py, whose docstring has the format.
+// tests/unit/bindings/values/vectors.json holds both halves to it.
 import { NotSerialisable, cloneError, reviveError, setQuietly } from "./errors.mjs";
 
 const SAFE_INTEGER = 2 ** 53;

@@ -1,5 +1,5 @@
 // The entrypoint behind the address of a Worker. What fetch throws is logged and told with its stack, of which the
-// engine's side makes the answer (emulator/worker/error_answers.py): workerd by itself answers with two words. Calls of
+// engine's side makes the answer (emulator/worker/workerd/error_answers.py): workerd by itself answers with two words. Calls of
 // other Workers do not come this way: they get the error itself.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { describeError } from "./errors.mjs";

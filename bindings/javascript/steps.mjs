@@ -1,5 +1,5 @@
 // One pass of run(): the `step` that user code is given, and the callbacks that the engine asks to be run.
-// The engine decides everything: here every step is a message and an answer (emulator/worker/wire.py).
+// The engine decides everything: here every step is a message and an answer (emulator/worker/workerd/wire.py).
 import { decode, encode, encodeArguments } from "./codec.mjs";
 import { NotSerialisable, describeError, reviveError } from "./errors.mjs";
 import { currentScope, within } from "./scope.mjs";

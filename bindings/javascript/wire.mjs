@@ -1,6 +1,6 @@
 // Frames of the socket between a pass and the engine. A text frame is a line of JSON, then, after a line feed, the text
 // of a value if there is one: so no value is ever quoted inside another. A binary frame is a piece of a stream.
-// emulator/worker/wire.py has the messages.
+// emulator/worker/workerd/wire.py has the messages.
 
 export function readFrame(data) {
   const at = data.indexOf("\n");

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from bindings.http import ReadableStream as ReadableStream
-from bindings.js_values import JSON as JSON
-from bindings.js_values import Array as Array
-from bindings.js_values import Date as Date
-from bindings.js_values import ErrorConstructor
-from bindings.js_values import Map as Map
-from bindings.js_values import Math as Math
-from bindings.js_values import Object as Object
-from bindings.js_values import Promise as Promise
-from bindings.js_values import Set as Set
-from bindings.js_values import Uint8Array as Uint8Array
-from bindings.js_values import structuredClone as structuredClone
-from bindings.js_web import AbortController as AbortController
-from bindings.js_web import AbortSignal as AbortSignal
-from bindings.js_web import (
+from stepwell.bindings.js.values import JSON as JSON
+from stepwell.bindings.js.values import Array as Array
+from stepwell.bindings.js.values import Date as Date
+from stepwell.bindings.js.values import ErrorConstructor
+from stepwell.bindings.js.values import Map as Map
+from stepwell.bindings.js.values import Math as Math
+from stepwell.bindings.js.values import Object as Object
+from stepwell.bindings.js.values import Promise as Promise
+from stepwell.bindings.js.values import Set as Set
+from stepwell.bindings.js.values import Uint8Array as Uint8Array
+from stepwell.bindings.js.values import structuredClone as structuredClone
+from stepwell.bindings.js.web import AbortController as AbortController
+from stepwell.bindings.js.web import AbortSignal as AbortSignal
+from stepwell.bindings.js.web import (
     BlobClass,
     Console,
     Crypto,
@@ -29,21 +28,22 @@ from bindings.js_web import (
     Performance,
     RequestClass,
 )
-from bindings.js_web import Headers as Headers
-from bindings.js_web import Response as Response
-from bindings.js_web import TextDecoder as TextDecoder
-from bindings.js_web import TextEncoder as TextEncoder
-from bindings.js_web import atob as atob
-from bindings.js_web import btoa as btoa
-from bindings.js_web import clearTimeout as clearTimeout
-from bindings.js_web import fetch as fetch
-from bindings.js_web import queueMicrotask as queueMicrotask
-from bindings.js_web import setTimeout as setTimeout
-from bindings.urls import URL as URL
-from bindings.urls import URLSearchParams as URLSearchParams
-from bindings.urls import decodeURIComponent as decodeURIComponent
-from bindings.urls import encodeURIComponent as encodeURIComponent
-from bindings.websockets import WebSocketPair as WebSocketPair
+from stepwell.bindings.js.web import Headers as Headers
+from stepwell.bindings.js.web import Response as Response
+from stepwell.bindings.js.web import TextDecoder as TextDecoder
+from stepwell.bindings.js.web import TextEncoder as TextEncoder
+from stepwell.bindings.js.web import atob as atob
+from stepwell.bindings.js.web import btoa as btoa
+from stepwell.bindings.js.web import clearTimeout as clearTimeout
+from stepwell.bindings.js.web import fetch as fetch
+from stepwell.bindings.js.web import queueMicrotask as queueMicrotask
+from stepwell.bindings.js.web import setTimeout as setTimeout
+from stepwell.bindings.web.http import ReadableStream as ReadableStream
+from stepwell.bindings.web.urls import URL as URL
+from stepwell.bindings.web.urls import URLSearchParams as URLSearchParams
+from stepwell.bindings.web.urls import decodeURIComponent as decodeURIComponent
+from stepwell.bindings.web.urls import encodeURIComponent as encodeURIComponent
+from stepwell.bindings.web.websockets import WebSocketPair as WebSocketPair
 
 Blob = BlobClass
 File = FileClass

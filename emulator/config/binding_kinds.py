@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from emulator.config.checks import Entry, check_array, check_object, is_object
-from emulator.config.problems import Problems, shown
+from stepwell.emulator.config.checks import Entry, check_array, check_object, is_object
+from stepwell.emulator.config.problems import Problems, shown
 
 Shape = Literal["list", "object", "bindings", "queues"]
 

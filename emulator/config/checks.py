@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import TypeGuard
 
-from emulator.config.problems import Problems, did_you_mean, shown
+from stepwell.emulator.config.problems import Problems, did_you_mean, shown
 
 Entry = Mapping[str, object]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from emulator.config.flag_table import ROWS
-from emulator.config.problems import Problems, did_you_mean, shown
+from stepwell.emulator.config.flag_table import ROWS
+from stepwell.emulator.config.problems import Problems, did_you_mean, shown
 
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DASHES: Final = re.compile("[\u2013\u2014]")

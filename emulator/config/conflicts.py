@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from emulator.config.binding_kinds import names_by_kind
-from emulator.config.checks import Entry, is_object
-from emulator.config.problems import Problems
-from emulator.config.workflows import SETTINGS
+from stepwell.emulator.config.binding_kinds import names_by_kind
+from stepwell.emulator.config.checks import Entry, is_object
+from stepwell.emulator.config.problems import Problems
+from stepwell.emulator.config.workflows import SETTINGS
 
 
 def check_unique_names(entries: Sequence[object], script: object, field: str, problems: Problems) -> None:

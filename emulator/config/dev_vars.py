@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from emulator.config.model import WorkerConfig
-from emulator.config.problems import ConfigError, Problem, Problems, failure, shown
-from emulator.config.reading import read_bytes
+from stepwell.emulator.config.model import WorkerConfig
+from stepwell.emulator.config.problems import ConfigError, Problem, Problems, failure, shown
+from stepwell.emulator.config.reading import read_bytes
 
 INCLUDE_PROCESS_ENV: Final = "CLOUDFLARE_INCLUDE_PROCESS_ENV"
 LOAD_FROM_DOT_ENV: Final = "CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV"
@@ -60,7 +60,7 @@ def _load_dev_vars_file(
     path = next((path for name in names if os.path.isfile(path := folder / name)), None)
     if path is None:
         return None
-    from emulator.config import dotenv  # most projects in version control have no such file
+    from stepwell.emulator.config import dotenv  # most projects in version control have no such file
 
     notices.append(f"Using secrets defined in {path.name}")
     return dotenv.parse(_text(path, problems))
@@ -72,7 +72,7 @@ def _load_dot_env_files(
     present = [path for path in paths if os.path.isfile(path)]  # a virtual environment may be a folder of that name
     if not present:
         return dict(environ)
-    from emulator.config import dotenv
+    from stepwell.emulator.config import dotenv
 
     merged: dict[str, str] = {}
     for path in present:

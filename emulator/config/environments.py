@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from emulator.config.binding_kinds import BY_KEY, binding_names
-from emulator.config.checks import Entry, check_object, is_object
-from emulator.config.problems import Problems, did_you_mean, shown
+from stepwell.emulator.config.binding_kinds import BY_KEY, binding_names
+from stepwell.emulator.config.checks import Entry, check_object, is_object
+from stepwell.emulator.config.problems import Problems, did_you_mean, shown
 
 # Keys that an environment does not take over from the top level. Everything else it does.
 NOT_INHERITED: Final = frozenset(

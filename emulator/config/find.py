@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from emulator.config.problems import ConfigError, failure
-from emulator.config.reading import parse_jsonc, read_text
+from stepwell.emulator.config.problems import ConfigError, failure
+from stepwell.emulator.config.reading import parse_jsonc, read_text
 
 # Each name is looked for all the way up before the next one, as wrangler does: a wrangler.json two folders up
 # wins over a wrangler.toml right here.

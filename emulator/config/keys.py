@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final, cast
 
-from emulator.config.binding_kinds import BY_KEY, check_bindings
-from emulator.config.checks import (
+from stepwell.emulator.config.binding_kinds import BY_KEY, check_bindings
+from stepwell.emulator.config.checks import (
     Entry,
     check_array,
     check_object,
@@ -16,17 +16,17 @@ from emulator.config.checks import (
     warn_unexpected,
     whole_number,
 )
-from emulator.config.compatibility import check_date, check_flags
-from emulator.config.conflicts import (
+from stepwell.emulator.config.compatibility import check_date, check_flags
+from stepwell.emulator.config.conflicts import (
     check_exports_once,
     check_foreign_settings,
     check_list_against_exports,
     check_unique_bindings,
     check_unique_names,
 )
-from emulator.config.environments import TOP_LEVEL_ONLY, Selected, section_of
-from emulator.config.problems import Problems, shown
-from emulator.config.workflows import check_binding, check_crons, check_export
+from stepwell.emulator.config.environments import TOP_LEVEL_ONLY, Selected, section_of
+from stepwell.emulator.config.problems import Problems, shown
+from stepwell.emulator.config.workflows import check_binding, check_crons, check_export
 
 _NAME: Final = re.compile(r"[a-z0-9_][a-z0-9_-]*")
 # Read by us, or handed on to the runtime as they are.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from emulator.config.compatibility import CompatFlags
+from stepwell.emulator.config.compatibility import CompatFlags
 
 Language = Literal["python", "javascript"]
 Jurisdiction = Literal["eu", "fedramp", "us"]

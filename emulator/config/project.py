@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from emulator.config.dev_vars import DevVars, load_dev_vars
-from emulator.config.environments import requested_environment, select_environment, select_redirected
-from emulator.config.find import Found, find_config
-from emulator.config.keys import check_file
-from emulator.config.model import WorkerConfig
-from emulator.config.problems import Problem, Problems, heading_of, render
-from emulator.config.reading import read_config
-from emulator.config.settings import (
+from stepwell.emulator.config.dev_vars import DevVars, load_dev_vars
+from stepwell.emulator.config.environments import requested_environment, select_environment, select_redirected
+from stepwell.emulator.config.find import Found, find_config
+from stepwell.emulator.config.keys import check_file
+from stepwell.emulator.config.model import WorkerConfig
+from stepwell.emulator.config.problems import Problem, Problems, heading_of, render
+from stepwell.emulator.config.reading import read_config
+from stepwell.emulator.config.settings import (
     Settings,
     check_workflows,
     dev_layer,
@@ -24,7 +24,7 @@ from emulator.config.settings import (
     resolve_settings,
     variable_layer,
 )
-from emulator.config.wrangler import read_worker
+from stepwell.emulator.config.wrangler import read_worker
 
 
 class Project(NamedTuple):

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from emulator.config.problems import ConfigError, Problem, heading_of, shown
+from stepwell.emulator.config.problems import ConfigError, Problem, heading_of, shown
 
 # Far above any real configuration; more is a wrong file, and reading it would only cost time.
 MAX_BYTES: Final = 1024 * 1024
@@ -64,7 +64,7 @@ def read_bytes(path: Path) -> bytes:
 
 def parse_jsonc(path: Path, text: str) -> object:
     """The value of a JSONC text; `path` is only named in the error."""
-    from emulator.config import jsonc
+    from stepwell.emulator.config import jsonc
 
     try:
         return jsonc.parse(text)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
-from emulator import switches
-from emulator.config.checks import whole_number
+from stepwell.emulator import switches
+from stepwell.emulator.config.checks import whole_number
 
 Kind = Literal["text", "path", "port", "switch", "choice", "milliseconds", "values"]
 

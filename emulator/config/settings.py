@@ -12,14 +12,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
-from emulator.config.model import DevConfig, WorkflowConfig
-from emulator.config.problems import Problems, did_you_mean, near_matches, shown
-from emulator.config.reading import parse_toml, read_text
-from emulator.config.setting_table import BY_NAME, COMPAT, PREFIX, TABLE, InvalidSetting, Setting, read_value
-from emulator.switches import Switches
+from stepwell.emulator.config.model import DevConfig, WorkflowConfig
+from stepwell.emulator.config.problems import Problems, did_you_mean, near_matches, shown
+from stepwell.emulator.config.reading import parse_toml, read_text
+from stepwell.emulator.config.setting_table import (
+    BY_NAME,
+    COMPAT,
+    PREFIX,
+    TABLE,
+    InvalidSetting,
+    Setting,
+    read_value,
+)
+from stepwell.emulator.switches import Switches
 
 if TYPE_CHECKING:
-    from emulator.limits import Limits
+    from stepwell.emulator.limits import Limits
 
 STATE_FOLDER: Final = ".stepwell"
 SETTINGS_HEADING: Final = "The settings of Stepwell cannot be used:"
@@ -187,7 +195,7 @@ def resolve_settings(project: Path, config_file: Path, layers: tuple[Layer, ...]
 
 def _check_limits(settings: Settings, problems: Problems) -> None:
     if settings.limits:
-        from emulator.limits import InvalidLimit, Limits
+        from stepwell.emulator.limits import InvalidLimit, Limits
 
         try:
             Limits.profile(settings.limits_profile).with_overrides(settings.limits)
@@ -209,7 +217,7 @@ def check_workflows(workflows: tuple[WorkflowConfig, ...], settings: Settings, p
 
 
 def _check_against_limits(names: list[str], crons: list[str], settings: Settings, problems: Problems) -> None:
-    from emulator.limits import Limits
+    from stepwell.emulator.limits import Limits
 
     limits = Limits.profile(settings.limits_profile).with_overrides(settings.limits)
     for name in names:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, cast
 
-from bindings.durations import InvalidDuration, duration_ms
-from emulator.config.checks import Entry, is_object, positive_integer, warn_unexpected
-from emulator.config.model import Jurisdiction, WorkflowConfig
-from emulator.config.problems import Problems, shown
+from stepwell.bindings.durations import InvalidDuration, duration_ms
+from stepwell.emulator.config.checks import Entry, is_object, positive_integer, warn_unexpected
+from stepwell.emulator.config.model import Jurisdiction, WorkflowConfig
+from stepwell.emulator.config.problems import Problems, shown
 
 NAME: Final = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_-]{0,63}")
 NAME_FORMAT: Final = (
@@ -99,7 +99,7 @@ def _check_schedules(value: Entry, field: str, kind: str, problems: Problems) ->
 
 def check_crons(crons: Iterable[str], subject: str, problems: Problems) -> None:
     """wrangler leaves the expressions to the deployment, which refuses bad ones; here that is the start."""
-    from emulator.crons import InvalidCron, check_cron
+    from stepwell.emulator.crons import InvalidCron, check_cron
 
     for cron in crons:
         try:

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, cast
 
-from emulator.config.binding_kinds import BY_KEY
-from emulator.config.checks import Entry, whole_number
-from emulator.config.compatibility import CompatFlags, resolve_flags
-from emulator.config.environments import Selected
-from emulator.config.flag_table import NEWEST_DATE
-from emulator.config.keys import workflow_exports
-from emulator.config.model import DevConfig, Language, ServiceConfig, WorkerConfig
-from emulator.config.problems import Problems
-from emulator.config.workflows import read_workflows
+from stepwell.emulator.config.binding_kinds import BY_KEY
+from stepwell.emulator.config.checks import Entry, whole_number
+from stepwell.emulator.config.compatibility import CompatFlags, resolve_flags
+from stepwell.emulator.config.environments import Selected
+from stepwell.emulator.config.flag_table import NEWEST_DATE
+from stepwell.emulator.config.keys import workflow_exports
+from stepwell.emulator.config.model import DevConfig, Language, ServiceConfig, WorkerConfig
+from stepwell.emulator.config.problems import Problems
+from stepwell.emulator.config.workflows import read_workflows
 
 _LANGUAGES: Final[Mapping[str, Language]] = {
     ".py": "python",

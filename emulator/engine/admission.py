@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from emulator.engine.definitions import WorkflowState
-from emulator.limits import Limits
+from stepwell.emulator.engine.definitions import WorkflowState
+from stepwell.emulator.limits import Limits
 
 #: Ranks in the queue.
 AGAIN: Final = -1

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bindings.errors import EngineError, ErrorInfo, WorkflowError
-from bindings.ports import InstanceStatus
-from bindings.values import NULL_TEXT, UNDEFINED_TEXT, Encoded, decode, encode
-from emulator.engine import names
-from emulator.engine.carrying import Carried
-from emulator.engine.commands import Commands, not_found
-from emulator.engine.core import Core
-from emulator.engine.creation import Creation
-from emulator.engine.definitions import WorkflowState
-from emulator.engine.history import Subscription, is_undefined, subscription_options
-from emulator.engine.outcomes import Termination
-from emulator.engine.requests import INTERNAL, NOT_FOUND, Requests
-from emulator.storage.records import InstanceValues, Status, StepKind, StepRow, StepState, Trigger
+from stepwell.bindings.errors import EngineError, ErrorInfo, WorkflowError
+from stepwell.bindings.ports import InstanceStatus
+from stepwell.bindings.values import NULL_TEXT, UNDEFINED_TEXT, Encoded, decode, encode
+from stepwell.emulator.engine import names
+from stepwell.emulator.engine.commands import Commands, not_found
+from stepwell.emulator.engine.core import Core
+from stepwell.emulator.engine.creation import Creation
+from stepwell.emulator.engine.definitions import WorkflowState
+from stepwell.emulator.engine.history import Subscription, is_undefined, subscription_options
+from stepwell.emulator.engine.passes.outcomes import Termination
+from stepwell.emulator.engine.replay.carrying import Carried
+from stepwell.emulator.engine.requests import INTERNAL, NOT_FOUND, Requests
+from stepwell.emulator.storage.records import InstanceValues, Status, StepKind, StepRow, StepState, Trigger
 
 
 class Binding:

@@ -7,20 +7,20 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 
-from bindings.context import current_step
-from bindings.errors import EngineError, RunAborted, WorkflowError
-from bindings.texts import javascript_text
-from bindings.values import Encoded
-from emulator.clock import turns
-from emulator.engine.admission import AGAIN, NEW
-from emulator.engine.core import Core
-from emulator.engine.instance import Instance
-from emulator.engine.lifecycle import BUSY, Command, Verdict, check
-from emulator.engine.outcomes import BY_API, Termination
-from emulator.engine.passes import Passes
-from emulator.engine.rollback import TERMINATED, Rollbacks
-from emulator.engine.run import Run
-from emulator.storage.records import FINITE, EventType, PassCause, Status, StepKind, StepRow, StepState
+from stepwell.bindings.context import current_step
+from stepwell.bindings.errors import EngineError, RunAborted, WorkflowError
+from stepwell.bindings.values import Encoded
+from stepwell.bindings.values.texts import javascript_text
+from stepwell.emulator.clock import turns
+from stepwell.emulator.engine.admission import AGAIN, NEW
+from stepwell.emulator.engine.core import Core
+from stepwell.emulator.engine.instance import Instance
+from stepwell.emulator.engine.lifecycle import BUSY, Command, Verdict, check
+from stepwell.emulator.engine.passes.outcomes import BY_API, Termination
+from stepwell.emulator.engine.passes.passes import Passes
+from stepwell.emulator.engine.passes.rollback import TERMINATED, Rollbacks
+from stepwell.emulator.engine.passes.run import Run
+from stepwell.emulator.storage.records import FINITE, EventType, PassCause, Status, StepKind, StepRow, StepState
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")

@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from emulator.clock import Clock
-from emulator.engine.admission import Slots
-from emulator.engine.callbacks import Callbacks
-from emulator.engine.durability import Commits
-from emulator.engine.history import Changes
-from emulator.engine.introspection import Introspection
-from emulator.engine.rates import CreationRate
-from emulator.engine.settling import Settling
-from emulator.engine.timers import Deadlines
-from emulator.limits import Limits
-from emulator.storage.store import Store
-from emulator.switches import Switches
+from stepwell.emulator.clock import Clock
+from stepwell.emulator.engine.admission import Slots
+from stepwell.emulator.engine.durability import Commits
+from stepwell.emulator.engine.history import Changes
+from stepwell.emulator.engine.introspection import Introspection
+from stepwell.emulator.engine.passes.callbacks import Callbacks
+from stepwell.emulator.engine.passes.settling import Settling
+from stepwell.emulator.engine.time.rates import CreationRate
+from stepwell.emulator.engine.time.timers import Deadlines
+from stepwell.emulator.limits import Limits
+from stepwell.emulator.storage.store import Store
+from stepwell.emulator.switches import Switches
 
 
 @dataclass(slots=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from bindings.errors import WorkflowError
-from bindings.ports import RunEvent, Schedule
-from emulator.engine.admission import NEW
-from emulator.engine.carrying import Carried, copy_steps, steps_to_carry
-from emulator.engine.core import Core
-from emulator.engine.definitions import WorkflowState
-from emulator.engine.instance import Instance
-from emulator.engine.passes import Passes, run_event
-from emulator.engine.requests import ALREADY_EXISTS, DUPLICATE, BatchError, CreateRequest
-from emulator.storage.records import EventType, NewInstance, Status, Trigger
+from stepwell.bindings.errors import WorkflowError
+from stepwell.bindings.ports import RunEvent, Schedule
+from stepwell.emulator.engine.admission import NEW
+from stepwell.emulator.engine.core import Core
+from stepwell.emulator.engine.definitions import WorkflowState
+from stepwell.emulator.engine.instance import Instance
+from stepwell.emulator.engine.passes.passes import Passes, run_event
+from stepwell.emulator.engine.replay.carrying import Carried, copy_steps, steps_to_carry
+from stepwell.emulator.engine.requests import ALREADY_EXISTS, DUPLICATE, BatchError, CreateRequest
+from stepwell.emulator.storage.records import EventType, NewInstance, Status, Trigger
 
 
 class Creation:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from bindings.ports import Runner
-from emulator.engine.retries import StepConfigs
-from emulator.limits import Limits
-from emulator.switches import Switches
+from stepwell.bindings.ports import Runner
+from stepwell.emulator.engine.passes.retries import StepConfigs
+from stepwell.emulator.limits import Limits
+from stepwell.emulator.switches import Switches
 
 
 @dataclass(frozen=True, slots=True)

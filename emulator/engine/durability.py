@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from bindings.errors import WorkflowInternalError
-from emulator.clock import Slice, in_next_turn, turns
-from emulator.storage.store import Store
+from stepwell.bindings.errors import WorkflowInternalError
+from stepwell.emulator.clock import Slice, in_next_turn, turns
+from stepwell.emulator.storage.store import Store
 
 #: Turns given away at a time. Beside 1,000 steps a request then waits 5 ms at most; with one turn it was 9.
 _TURNS_GIVEN: Final = 3

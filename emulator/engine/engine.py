@@ -9,26 +9,26 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 
-from bindings.ports import Runner
-from bindings.values import Encoded
-from emulator.clock import Clock, breathe
-from emulator.engine.binding import Binding
-from emulator.engine.clock_moves import ClockMoves
-from emulator.engine.commands import Commands, not_found
-from emulator.engine.core import Core
-from emulator.engine.creation import Creation
-from emulator.engine.definitions import Version, WorkflowDefinition, WorkflowState
-from emulator.engine.introspection import Introspection
-from emulator.engine.passes import Passes
-from emulator.engine.replay import Finding, Replays
-from emulator.engine.replay_check import ReplayCheck, check_replay
-from emulator.engine.retries import StepConfigs
-from emulator.engine.schedules import Schedules
-from emulator.engine.travel import Outlook, TimeTravel
-from emulator.limits import Limits
-from emulator.storage.records import Trigger, VersionRow
-from emulator.storage.store import Store
-from emulator.switches import Switches
+from stepwell.bindings.ports import Runner
+from stepwell.bindings.values import Encoded
+from stepwell.emulator.clock import Clock, breathe
+from stepwell.emulator.engine.binding import Binding
+from stepwell.emulator.engine.commands import Commands, not_found
+from stepwell.emulator.engine.core import Core
+from stepwell.emulator.engine.creation import Creation
+from stepwell.emulator.engine.definitions import Version, WorkflowDefinition, WorkflowState
+from stepwell.emulator.engine.introspection import Introspection
+from stepwell.emulator.engine.passes.passes import Passes
+from stepwell.emulator.engine.passes.retries import StepConfigs
+from stepwell.emulator.engine.replay.check import ReplayCheck, check_replay
+from stepwell.emulator.engine.replay.compare import Finding, Replays
+from stepwell.emulator.engine.time.clock_moves import ClockMoves
+from stepwell.emulator.engine.time.schedules import Schedules
+from stepwell.emulator.engine.time.travel import Outlook, TimeTravel
+from stepwell.emulator.limits import Limits
+from stepwell.emulator.storage.records import Trigger, VersionRow
+from stepwell.emulator.storage.store import Store
+from stepwell.emulator.switches import Switches
 
 _log = logging.getLogger("stepwell.engine")
 

@@ -11,12 +11,12 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
-from bindings.errors import EngineError
-from bindings.ports import StreamOutput
-from bindings.values import EMPTY_OBJECT_TEXT, NULL_TEXT, UNDEFINED_TEXT, Encoded
-from emulator.engine.streams import stored_stream
-from emulator.storage.records import FINITE, LAST_EVENTS, EventType, HistoryRow, InstanceValues, StepRow
-from emulator.storage.store import Store
+from stepwell.bindings.errors import EngineError
+from stepwell.bindings.ports import StreamOutput
+from stepwell.bindings.values import EMPTY_OBJECT_TEXT, NULL_TEXT, UNDEFINED_TEXT, Encoded
+from stepwell.emulator.engine.passes.streams import stored_stream
+from stepwell.emulator.storage.records import FINITE, LAST_EVENTS, EventType, HistoryRow, InstanceValues, StepRow
+from stepwell.emulator.storage.store import Store
 
 REDACTED: Final = Encoded('"[REDACTED]"')
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from emulator.engine.core import Core
-from emulator.engine.definitions import WorkflowState
-from emulator.engine.lifecycle import BUSY, check_transition
-from emulator.storage.records import EventType, Status
+from stepwell.emulator.engine.core import Core
+from stepwell.emulator.engine.definitions import WorkflowState
+from stepwell.emulator.engine.lifecycle import BUSY, check_transition
+from stepwell.emulator.storage.records import EventType, Status
 
 if TYPE_CHECKING:
-    from emulator.engine.run import Run
+    from stepwell.emulator.engine.passes.run import Run
 
 _T = EventType
 

@@ -1,7 +1,7 @@
 """What tests may change about an instance, and the points of a run at which they may crash the engine.
 
 Changes are of sleeps, delays, results, errors, timeouts and events, by the rules of Cloudflare's own test toolkit.
-The engine asks; `emulator.testing` fills in.
+The engine asks; `stepwell.testing` fills in.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from bindings.errors import ErrorInfo
-from bindings.ports import StepPort
-from bindings.values import Encoded
-from emulator.engine.definitions import WorkflowState
-from emulator.storage.records import StepKind
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.bindings.ports import StepPort
+from stepwell.bindings.values import Encoded
+from stepwell.emulator.engine.definitions import WorkflowState
+from stepwell.emulator.storage.records import StepKind
 
 
 class Modifications(Protocol):

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from bindings.errors import WorkflowError
-from emulator.storage.records import FINITE, Status
+from stepwell.bindings.errors import WorkflowError
+from stepwell.emulator.storage.records import FINITE, Status
 
 
 class Command(StrEnum):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from bindings.errors import WorkflowError, WorkflowFatalError
-from bindings.texts import javascript_text
-from emulator.limits import Limits
+from stepwell.bindings.errors import WorkflowError, WorkflowFatalError
+from stepwell.bindings.values.texts import javascript_text
+from stepwell.emulator.limits import Limits
 
 _IDENTIFIER: Final = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9-_]*\Z")
 #: Ids that may be addressed also hold what cron expressions hold.

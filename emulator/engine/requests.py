@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from bindings.durations import InvalidDuration, duration_ms
-from bindings.errors import EngineError, WorkflowError
-from bindings.values import UNDEFINED_TEXT, Encoded
-from emulator.engine.names import is_addressable, is_identifier, is_reserved
-from emulator.limits import Limits
-from emulator.switches import Switches
+from stepwell.bindings.durations import InvalidDuration, duration_ms
+from stepwell.bindings.errors import EngineError, WorkflowError
+from stepwell.bindings.values import UNDEFINED_TEXT, Encoded
+from stepwell.emulator.engine.names import is_addressable, is_identifier, is_reserved
+from stepwell.emulator.limits import Limits
+from stepwell.emulator.switches import Switches
 
 _LOCATIONS: Final = ("wnam", "weur", "enam", "eeur", "apac", "apac-ne", "apac-se", "oc", "sam", "afr", "me")
 _RETENTIONS: Final = ("successRetention", "errorRetention")

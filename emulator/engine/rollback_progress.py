@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from bindings.errors import ErrorInfo
-from emulator.storage.records import EventType, HistoryRow
-from emulator.storage.store import StoreReader
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.emulator.storage.records import EventType, HistoryRow
+from stepwell.emulator.storage.store import StoreReader
 
 _T = EventType
 

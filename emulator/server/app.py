@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from emulator.server.parts import ServerParts
-from emulator.server.request_lines import RequestLines
-from emulator.server.unloaded import WhileUnloaded
-from emulator.worker.host import AsgiApp, Receive, Scope, Send
+from stepwell.emulator.server.request_lines import RequestLines
+from stepwell.emulator.server.unloaded import WhileUnloaded
+from stepwell.emulator.web.parts import ServerParts
+from stepwell.emulator.worker.host import AsgiApp, Receive, Scope, Send
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -39,7 +39,7 @@ class App:
 
     def _starlette(self) -> Starlette:
         if self._ours is None:
-            from emulator.server.site import build_site
+            from stepwell.emulator.server.site import build_site
 
             self._ours = build_site(self._parts)
         return self._ours

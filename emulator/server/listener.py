@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from emulator.worker.host import AsgiApp
+from stepwell.emulator.worker.host import AsgiApp
 
 if TYPE_CHECKING:
     import uvicorn
@@ -69,7 +69,7 @@ class Listener:
     async def _serve(self) -> None:
         import uvicorn
 
-        from emulator.bounded_http import BoundedHttp
+        from stepwell.emulator.bounded_http import BoundedHttp
 
         config = uvicorn.Config(
             self._app,

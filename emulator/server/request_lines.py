@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from emulator.clock import monotonic_ns
-from emulator.worker.host import AsgiApp, Message, Receive, Scope, Send
+from stepwell.emulator.clock import monotonic_ns
+from stepwell.emulator.worker.host import AsgiApp, Message, Receive, Scope, Send
 
 _log = logging.getLogger("stepwell.requests")
 #: What is told of a request that got no answer, because the client went away or the Worker failed.

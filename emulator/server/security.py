@@ -22,10 +22,10 @@ from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from emulator.server import answers, urls
-from emulator.server.addresses import is_local_name, is_loopback
-from emulator.server.errors import ApiError, BodyTooLarge
-from emulator.server.parts import ServerParts
+from stepwell.emulator.server.addresses import is_local_name, is_loopback
+from stepwell.emulator.web import answers, urls
+from stepwell.emulator.web.errors import ApiError, BodyTooLarge
+from stepwell.emulator.web.parts import ServerParts
 
 #: The token in the dashboard's pages, which cannot send a header with every link.
 COOKIE: Final = "stepwell_token"

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from starlette.applications import Starlette
 
-from emulator.server.parts import ServerParts
+from stepwell.emulator.web.parts import ServerParts
 
 
 def build_site(parts: ServerParts) -> Starlette:
     """The REST API, the local explorer API and the dashboard, behind the checks of security.py."""
-    from emulator.server import dashboard_routes, descriptions, explorer, local, rest, security
+    from stepwell.emulator.api import descriptions
+    from stepwell.emulator.api.explorer import routes as explorer
+    from stepwell.emulator.api.local import routes as local
+    from stepwell.emulator.api.rest import routes as rest
+    from stepwell.emulator.dashboard import routes as dashboard_routes
+    from stepwell.emulator.server import security
 
     routes = [
         *descriptions.routes(),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from emulator.server.notices import Notices
-from emulator.worker.host import AsgiApp, Receive, Scope, Send
+from stepwell.emulator.web.notices import Notices
+from stepwell.emulator.worker.host import AsgiApp, Receive, Scope, Send
 
 _HEADERS = [(b"content-type", b"text/plain;charset=utf-8"), (b"cache-control", b"no-store")]
 

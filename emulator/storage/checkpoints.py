@@ -13,7 +13,7 @@ from typing import Final
 
 import apsw
 
-from emulator.storage.connection import BUSY_MS
+from stepwell.emulator.storage.connection import BUSY_MS
 
 _log = logging.getLogger("stepwell.storage")
 

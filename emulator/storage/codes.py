@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.storage.records import (
+from stepwell.emulator.storage.records import (
     STATUS_CODES,
     STATUS_OF_CODE,
     EventType,

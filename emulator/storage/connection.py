@@ -166,7 +166,7 @@ def _check_health(db: apsw.Connection, path: str) -> None:
 
 def migrations() -> list[tuple[int, str]]:
     """All migrations in order: number and SQL."""
-    folder = resources.files("emulator.storage") / "sql" / "migrations"
+    folder = resources.files("stepwell.emulator.storage") / "sql" / "migrations"
     found = []
     for entry in folder.iterdir():
         if match := re.fullmatch(r"(\d{4})_\w+\.sql", entry.name):

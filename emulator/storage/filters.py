@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final, Protocol
 
-from emulator.storage.codes import CODE_OF_TYPES, STATE_CODES, STATUS_CODES, TRIGGER_CODES
-from emulator.storage.records import EventType, PageFilter, StepState
+from stepwell.emulator.storage.codes import CODE_OF_TYPES, STATE_CODES, STATUS_CODES, TRIGGER_CODES
+from stepwell.emulator.storage.records import EventType, PageFilter, StepState
 
 _RETRYING: Final = STATE_CODES[StepState.RETRYING]
 _IN_FLIGHT: Final = STATE_CODES[StepState.IN_FLIGHT]

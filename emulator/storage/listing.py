@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from emulator.storage.codes import STATUS_CODES
-from emulator.storage.filters import where
-from emulator.storage.records import PageFilter
-from emulator.storage.view_records import ListPage, Order
+from stepwell.emulator.storage.codes import STATUS_CODES
+from stepwell.emulator.storage.filters import where
+from stepwell.emulator.storage.records import PageFilter
+from stepwell.emulator.storage.view_records import ListPage, Order
 
 #: What a record of an instance is made of.
 COLUMNS: Final = """key, workflow, id, status, created_at, modified_at, started_at, ended_at, paused_at, wake_at,

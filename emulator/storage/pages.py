@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from emulator.storage.codes import STATUS_CODES
-from emulator.storage.filters import where
-from emulator.storage.listing import COLUMNS
-from emulator.storage.records import Page, PageFilter, Status
+from stepwell.emulator.storage.codes import STATUS_CODES
+from stepwell.emulator.storage.filters import where
+from stepwell.emulator.storage.listing import COLUMNS
+from stepwell.emulator.storage.records import Page, PageFilter, Status
 
 _ALL: Final = tuple(Status)
 #: Rows before a page up to which merging the ranges costs less than counting them off.

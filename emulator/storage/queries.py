@@ -13,7 +13,7 @@ _HEADER = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 @cache
 def statements() -> dict[str, str]:
     """All statements by name, without their comments."""
-    folder = resources.files("emulator.storage") / "sql"
+    folder = resources.files("stepwell.emulator.storage") / "sql"
     text = "\n".join((folder / file).read_text(encoding="utf-8") for file in _FILES)
     parts = _HEADER.split(text)[1:]
     found: dict[str, str] = {}

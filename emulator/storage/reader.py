@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 
 import apsw
 
-from emulator.storage import pages, queries
-from emulator.storage.codes import (
+from stepwell.emulator.storage import pages, queries
+from stepwell.emulator.storage.codes import (
     KIND_CODES,
     KIND_OF_CODE,
     STATE_OF_CODE,
@@ -17,7 +17,7 @@ from emulator.storage.codes import (
     TRIGGER_OF_CODE,
     TYPES_OF_CODE,
 )
-from emulator.storage.records import (
+from stepwell.emulator.storage.records import (
     BufferedEvent,
     HistoryRow,
     InstanceRow,
@@ -31,8 +31,8 @@ from emulator.storage.records import (
     VersionRow,
     WorkflowRow,
 )
-from emulator.storage.sealing import unseal
-from emulator.storage.view_reader import ViewReads
+from stepwell.emulator.storage.sealing import unseal
+from stepwell.emulator.storage.view_reader import ViewReads
 
 Row: TypeAlias = tuple[Any, ...]
 

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import apsw
 
-from emulator.storage.checkpoints import Checkpoints
-from emulator.storage.codes import (
+from stepwell.emulator.storage.checkpoints import Checkpoints
+from stepwell.emulator.storage.codes import (
     CAUSE_CODES,
     CODE_OF_TYPES,
     KIND_CODES,
@@ -19,9 +19,9 @@ from emulator.storage.codes import (
     STATUS_OF_CODE,
     TRIGGER_CODES,
 )
-from emulator.storage.connection import StorageError, Synchronous, explain, open_reader, open_writer
-from emulator.storage.reader import TERMINATION, SqliteReader
-from emulator.storage.records import (
+from stepwell.emulator.storage.connection import StorageError, Synchronous, explain, open_reader, open_writer
+from stepwell.emulator.storage.reader import TERMINATION, SqliteReader
+from stepwell.emulator.storage.records import (
     BufferedEvent,
     EventType,
     LogRow,
@@ -31,8 +31,8 @@ from emulator.storage.records import (
     StepRow,
     VersionRow,
 )
-from emulator.storage.sealing import seal
-from emulator.storage.store import Conflict, Site
+from stepwell.emulator.storage.sealing import seal
+from stepwell.emulator.storage.store import Conflict, Site
 
 #: What steps share that are called in one place: their config, the place, the parts of the config given there.
 Called: TypeAlias = tuple[str, Site | None, tuple[str, ...] | None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeAlias
 
-from emulator.storage.records import (
+from stepwell.emulator.storage.records import (
     BufferedEvent,
     EventType,
     HistoryRow,
@@ -26,7 +26,7 @@ from emulator.storage.records import (
     VersionRow,
     WorkflowRow,
 )
-from emulator.storage.view_store import ViewReader
+from stepwell.emulator.storage.view_store import ViewReader
 
 #: What a `CallSite` is made of, for those who know no records.
 Site: TypeAlias = tuple[str, int, tuple[str, ...]]

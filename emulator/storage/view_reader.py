@@ -7,10 +7,10 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from emulator.storage.codes import CAUSE_OF_CODE, KIND_OF_CODE, STATE_CODES, STATE_OF_CODE, STATUS_OF_CODE
-from emulator.storage.filters import where
-from emulator.storage.listing import page_statement
-from emulator.storage.records import (
+from stepwell.emulator.storage.codes import CAUSE_OF_CODE, KIND_OF_CODE, STATE_CODES, STATE_OF_CODE, STATUS_OF_CODE
+from stepwell.emulator.storage.filters import where
+from stepwell.emulator.storage.listing import page_statement
+from stepwell.emulator.storage.records import (
     CallSite,
     HistoryRow,
     InstanceRow,
@@ -21,7 +21,7 @@ from emulator.storage.records import (
     StepRow,
     StepState,
 )
-from emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepStretch, StepTally
+from stepwell.emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepStretch, StepTally
 
 Row: TypeAlias = tuple[Any, ...]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from emulator.storage.records import Status, StepKind, StepState
+from stepwell.emulator.storage.records import Status, StepKind, StepState
 
 
 class Order(StrEnum):

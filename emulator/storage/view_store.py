@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from emulator.storage.records import (
+from stepwell.emulator.storage.records import (
     CallSite,
     HistoryRow,
     InstanceRow,
@@ -15,7 +15,7 @@ from emulator.storage.records import (
     StepKind,
     StepRow,
 )
-from emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepStretch, StepTally
+from stepwell.emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepStretch, StepTally
 
 
 class ViewReader(Protocol):

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from bindings.errors import ErrorInfo
-from emulator.storage.records import LAST_EVENTS, HistoryRow, InstanceRow, StepRow
-from emulator.storage.store import StoreReader
-from emulator.terminal.lines import Line, line_of
-from emulator.terminal.printer import Printer
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.emulator.storage.records import LAST_EVENTS, HistoryRow, InstanceRow, StepRow
+from stepwell.emulator.storage.store import StoreReader
+from stepwell.emulator.terminal.lines import Line, line_of
+from stepwell.emulator.terminal.printer import Printer
 
 _log = logging.getLogger("stepwell.terminal")
 

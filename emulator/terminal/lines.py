@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from bindings.durations import describe_ms
-from bindings.errors import ErrorInfo
-from emulator.local_time import moment
-from emulator.storage.records import EventType, HistoryRow, StepRow
-from emulator.terminal import safe
+from stepwell.bindings.durations import describe_ms
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.emulator.local_time import moment
+from stepwell.emulator.storage.records import EventType, HistoryRow, StepRow
+from stepwell.emulator.terminal import safe
 
 _T = EventType
 

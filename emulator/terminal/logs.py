@@ -10,10 +10,10 @@ import logging
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from bindings.tracebacks import error_text
-from emulator.local_time import local
-from emulator.terminal import safe
-from emulator.terminal.printer import Printer
+from stepwell.bindings.tracebacks import error_text
+from stepwell.emulator.local_time import local
+from stepwell.emulator.terminal import safe
+from stepwell.emulator.terminal.printer import Printer
 
 _COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
 

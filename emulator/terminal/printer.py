@@ -7,10 +7,10 @@ from collections.abc import Callable
 from datetime import date
 from typing import TextIO
 
-from emulator.local_time import local
-from emulator.terminal import safe
-from emulator.terminal.lines import Line
-from emulator.terminal.style import Style, style_for
+from stepwell.emulator.local_time import local
+from stepwell.emulator.terminal import safe
+from stepwell.emulator.terminal.lines import Line
+from stepwell.emulator.terminal.style import Style, style_for
 
 
 class Printer:

@@ -8,12 +8,12 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from bindings.context import StepFrame, current_step
-from emulator.storage.records import LogRow
-from emulator.storage.store import Store
-from emulator.terminal import safe
-from emulator.terminal.printer import Printer
-from emulator.worker.console import ConsoleLine
+from stepwell.bindings.context import StepFrame, current_step
+from stepwell.emulator.storage.records import LogRow
+from stepwell.emulator.storage.store import Store
+from stepwell.emulator.terminal import safe
+from stepwell.emulator.terminal.printer import Printer
+from stepwell.emulator.worker.console import ConsoleLine
 
 #: A longer line is cut where it is kept; the terminal shows it whole.
 _LONGEST_KEPT: Final = 10_000

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.testing import crashes, determinism, introspection
-from emulator.testing.blocking import blocking, unwrapped
+from stepwell.emulator.testing import crashes, determinism, introspection
+from stepwell.emulator.testing.blocking import blocking, unwrapped
 
 
 def introspect_workflow_instance(workflow: Any, instance_id: str) -> Any:

@@ -8,13 +8,13 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
-from emulator.testing.control import ClockControl, EngineControl
-from emulator.testing.instance import Observed
-from emulator.testing.introspection import WorkflowIntrospector
-from emulator.testing.modifier import WorkflowInstanceModifier
-from emulator.testing.remote import RemoteInstance, RemoteWorkflow, RemoteWorkflows
-from emulator.testing.workflow import TestedWorkflow
-from emulator.testing.workflows import Workflows
+from stepwell.emulator.testing.control import ClockControl, EngineControl
+from stepwell.emulator.testing.instance import Observed
+from stepwell.emulator.testing.introspection import WorkflowIntrospector
+from stepwell.emulator.testing.modifier import WorkflowInstanceModifier
+from stepwell.emulator.testing.remote import RemoteInstance, RemoteWorkflow, RemoteWorkflows
+from stepwell.emulator.testing.workflow import TestedWorkflow
+from stepwell.emulator.testing.workflows import Workflows
 
 T = TypeVar("T")
 

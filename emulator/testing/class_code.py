@@ -9,17 +9,17 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bindings.entrypoints import ExecutionContext, WorkflowEntrypoint
-from bindings.environment import Env
-from bindings.ports import RunEvent, Runner, StepPort
-from bindings.runtime import Runtime, enter_runtime
-from bindings.step import step_of
-from bindings.values import UNDEFINED_TEXT, Encoded, encode
-from bindings.workflow import Workflow
-from emulator.engine.definitions import Version, WorkflowDefinition
-from emulator.engine.engine import Engine
-from emulator.testing.code import Ports
-from emulator.worker.python_generation import js_event
+from stepwell.bindings.entrypoints import ExecutionContext, WorkflowEntrypoint
+from stepwell.bindings.environment import Env
+from stepwell.bindings.ports import RunEvent, Runner, StepPort
+from stepwell.bindings.runtime import Runtime, enter_runtime
+from stepwell.bindings.step import step_of
+from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, encode
+from stepwell.bindings.workflow import Workflow
+from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.testing.code import Ports
+from stepwell.emulator.worker.python.generation import js_event
 
 
 @dataclass

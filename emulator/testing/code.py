@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
-from bindings.ports import WorkflowPort
-from emulator.engine.definitions import WorkflowDefinition
-from emulator.engine.engine import Engine
+from stepwell.bindings.ports import WorkflowPort
+from stepwell.emulator.engine.definitions import WorkflowDefinition
+from stepwell.emulator.engine.engine import Engine
 
 #: All Workflows of the test by the names of their bindings, also those that were added since.
 Ports: TypeAlias = Callable[[], Mapping[str, WorkflowPort]]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from bindings.durations import duration_ms
-from bindings.times import ms_datetime
-from emulator.engine.engine import Engine
-from emulator.engine.introspection import Point
-from emulator.testing.crash_plan import CrashPlan
-from emulator.testing.emulation import Emulation
-from emulator.testing.errors import NotCrashed
-from emulator.testing.explain import summary
-from emulator.testing.pace import Pace
+from stepwell.bindings.durations import duration_ms
+from stepwell.bindings.values.times import ms_datetime
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.engine.introspection import Point
+from stepwell.emulator.testing.crash_plan import CrashPlan
+from stepwell.emulator.testing.emulation import Emulation
+from stepwell.emulator.testing.errors import NotCrashed
+from stepwell.emulator.testing.explain import summary
+from stepwell.emulator.testing.pace import Pace
 
 
 class ClockControl:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from emulator.engine.introspection import Point, Reached
+from stepwell.emulator.engine.introspection import Point, Reached
 
 
 def describe(reached: Reached) -> str:

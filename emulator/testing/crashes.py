@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from emulator.engine.introspection import Reached
-from emulator.testing.crash_plan import describe
-from emulator.testing.errors import CrashesDiffer
-from emulator.testing.script import Ending, Performance, Script
-from emulator.testing.workflow import TestedWorkflow
+from stepwell.emulator.engine.introspection import Reached
+from stepwell.emulator.testing.crash_plan import describe
+from stepwell.emulator.testing.errors import CrashesDiffer
+from stepwell.emulator.testing.script import Ending, Performance, Script
+from stepwell.emulator.testing.workflow import TestedWorkflow
 
 #: What user code left behind: a collection that it fills, or a function that looks.
 Effects: TypeAlias = "Iterable[object] | Callable[[], Iterable[object]] | None"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from bindings.errors import error_info
-from bindings.values import Encoded
-from emulator.engine.replay import Finding
-from emulator.testing.emulation import Emulation
-from emulator.testing.errors import NotDeterministic
-from emulator.testing.script import INSTANCE_ID, Ending, Performance, Script
-from emulator.testing.workflow import TestedWorkflow
-from emulator.worker.impure import ImpureRead, ImpureReads
+from stepwell.bindings.errors import error_info
+from stepwell.bindings.values import Encoded
+from stepwell.emulator.engine.replay.compare import Finding
+from stepwell.emulator.testing.emulation import Emulation
+from stepwell.emulator.testing.errors import NotDeterministic
+from stepwell.emulator.testing.script import INSTANCE_ID, Ending, Performance, Script
+from stepwell.emulator.testing.workflow import TestedWorkflow
+from stepwell.emulator.worker.python.impure import ImpureRead, ImpureReads
 
 
 async def assert_deterministic(

@@ -8,21 +8,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from bindings.ports import WorkflowPort
-from emulator.clock import SystemClock, VirtualClock, turns
-from emulator.config import Settings
-from emulator.engine.engine import Engine
-from emulator.engine.introspection import Reached
-from emulator.engine.replay import Finding, Replays
-from emulator.limits import Limits
-from emulator.storage.records import InstanceRow, Page, PageFilter
-from emulator.storage.sqlite import SqliteStore
-from emulator.switches import Switches
-from emulator.testing.code import Code
-from emulator.testing.errors import EngineCrashed
-from emulator.testing.live_port import LivePort
-from emulator.testing.registry import Registry
-from emulator.testing.statuses import Statuses
+from stepwell.bindings.ports import WorkflowPort
+from stepwell.emulator.clock import SystemClock, VirtualClock, turns
+from stepwell.emulator.config import Settings
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.engine.introspection import Reached
+from stepwell.emulator.engine.replay.compare import Finding, Replays
+from stepwell.emulator.limits import Limits
+from stepwell.emulator.storage.records import InstanceRow, Page, PageFilter
+from stepwell.emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.switches import Switches
+from stepwell.emulator.testing.code import Code
+from stepwell.emulator.testing.errors import EngineCrashed
+from stepwell.emulator.testing.live_port import LivePort
+from stepwell.emulator.testing.registry import Registry
+from stepwell.emulator.testing.statuses import Statuses
 
 IN_MEMORY: Final = ":memory:"
 #: So often is a pass of one instance dropped at a wait and replayed.

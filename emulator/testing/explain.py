@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bindings.durations import describe_ms
-from emulator.storage.records import FINITE, Status, StepKind, StepRow, StepState
-from emulator.testing.errors import Deadlock, WouldWait
-from emulator.testing.tables import history_table, waits_text
+from stepwell.bindings.durations import describe_ms
+from stepwell.emulator.storage.records import FINITE, Status, StepKind, StepRow, StepState
+from stepwell.emulator.testing.errors import Deadlock, WouldWait
+from stepwell.emulator.testing.tables import history_table, waits_text
 
 if TYPE_CHECKING:
-    from emulator.testing.emulation import Emulation
+    from stepwell.emulator.testing.emulation import Emulation
 
 _MOST_SHOWN: Final = 10
 

@@ -9,12 +9,12 @@ from urllib.parse import urljoin
 
 import httpx
 
-from bindings.messages import Request, Response
-from emulator.testing.emulation import Emulation
-from emulator.testing.errors import WorkflowTestError
-from emulator.testing.project_code import ProjectCode
-from emulator.worker.host import WorkerHost
-from emulator.worker.python_host import PythonHost
+from stepwell.bindings.web.messages import Request, Response
+from stepwell.emulator.testing.emulation import Emulation
+from stepwell.emulator.testing.errors import WorkflowTestError
+from stepwell.emulator.testing.project_code import ProjectCode
+from stepwell.emulator.worker.host import WorkerHost
+from stepwell.emulator.worker.python.host import PythonHost
 
 
 async def fetch(emulation: Emulation, url: str, options: Mapping[str, Any]) -> Any:

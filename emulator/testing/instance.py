@@ -8,18 +8,18 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from bindings.errors import ErrorInfo, WorkerError
-from bindings.step_errors import from_step
-from bindings.values import JsDict, decode
-from bindings.workflow import WorkflowInstance
-from emulator.storage.records import FINITE, Status, StepKind, StepRow, StepState
-from emulator.testing.emulation import Emulation
-from emulator.testing.errors import UnreachableStatus, WorkflowTestError
-from emulator.testing.live_port import LivePort
-from emulator.testing.modifications import StepSelector
-from emulator.testing.pace import Pace
-from emulator.testing.tables import history_table
-from emulator.testing.views import History, Steps, entries_of, step_output, steps_of
+from stepwell.bindings.errors import ErrorInfo, WorkerError
+from stepwell.bindings.step_errors import from_step
+from stepwell.bindings.values import JsDict, decode
+from stepwell.bindings.workflow import WorkflowInstance
+from stepwell.emulator.storage.records import FINITE, Status, StepKind, StepRow, StepState
+from stepwell.emulator.testing.emulation import Emulation
+from stepwell.emulator.testing.errors import UnreachableStatus, WorkflowTestError
+from stepwell.emulator.testing.live_port import LivePort
+from stepwell.emulator.testing.modifications import StepSelector
+from stepwell.emulator.testing.pace import Pace
+from stepwell.emulator.testing.tables import history_table
+from stepwell.emulator.testing.views import History, Steps, entries_of, step_output, steps_of
 
 
 class Observed:

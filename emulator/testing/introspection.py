@@ -12,15 +12,15 @@ from collections.abc import Awaitable, Callable, Generator
 from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
-from emulator.testing.emulation import Emulation
-from emulator.testing.errors import IntrospectionError, UnusedMocks
-from emulator.testing.instance import Observed
-from emulator.testing.modifications import Mention
-from emulator.testing.modifier import Change, WorkflowInstanceModifier
-from emulator.testing.registry import Session
-from emulator.testing.remote import RemoteWorkflow
-from emulator.testing.unused import unused_of_instance, unused_of_session
-from emulator.testing.workflow import TestedWorkflow
+from stepwell.emulator.testing.emulation import Emulation
+from stepwell.emulator.testing.errors import IntrospectionError, UnusedMocks
+from stepwell.emulator.testing.instance import Observed
+from stepwell.emulator.testing.modifications import Mention
+from stepwell.emulator.testing.modifier import Change, WorkflowInstanceModifier
+from stepwell.emulator.testing.registry import Session
+from stepwell.emulator.testing.remote import RemoteWorkflow
+from stepwell.emulator.testing.unused import unused_of_instance, unused_of_session
+from stepwell.emulator.testing.workflow import TestedWorkflow
 
 #: Makes changes; may be a plain or an async function.
 ModifierCallback: TypeAlias = Callable[[WorkflowInstanceModifier], Awaitable[Any] | None]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bindings.ports import InstanceStatus, SubscriptionPort, WorkflowPort
+from stepwell.bindings.ports import InstanceStatus, SubscriptionPort, WorkflowPort
 
 if TYPE_CHECKING:
-    from emulator.testing.emulation import Emulation
+    from stepwell.emulator.testing.emulation import Emulation
 
 
 class LivePort:

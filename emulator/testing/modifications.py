@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from bindings.errors import ErrorInfo
-from bindings.values import Encoded
-from emulator.engine.introspection import MockedOutcome
-from emulator.storage.records import StepKind
-from emulator.testing.errors import IntrospectionError
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.bindings.values import Encoded
+from stepwell.emulator.engine.introspection import MockedOutcome
+from stepwell.emulator.storage.records import StepKind
+from stepwell.emulator.testing.errors import IntrospectionError
 
 #: What a change is about: a kind of step by its name, or a type of events.
 Subject: TypeAlias = Literal["step", "sleep", "wait", "event"]

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from bindings.errors import ErrorInfo, NotSerialisable, error_info
-from bindings.values import UNDEFINED_TEXT, Encoded, encode
-from bindings.workflow import data_clone_error
-from emulator.testing.modifications import InstanceModifications, Mention, StepSelector, Subject
-from emulator.testing.stored import Stored
+from stepwell.bindings.errors import ErrorInfo, NotSerialisable, error_info
+from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, encode
+from stepwell.bindings.workflow import data_clone_error
+from stepwell.emulator.testing.modifications import InstanceModifications, Mention, StepSelector, Subject
+from stepwell.emulator.testing.stored import Stored
 
 #: One change, to be made to any number of instances.
 Change: TypeAlias = Callable[[InstanceModifications], None]

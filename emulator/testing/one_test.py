@@ -10,16 +10,16 @@ from typing import Any, Final
 
 import pytest
 
-from bindings.times import datetime_ms
-from emulator.testing.blocking import Blocking, BlockingLoop
-from emulator.testing.control import ClockControl, EngineControl
-from emulator.testing.determinism import findings_report
-from emulator.testing.emulation import IN_MEMORY, Emulation, Options
-from emulator.testing.errors import NotDeterministic, UnusedMocks
-from emulator.testing.explain import summary
-from emulator.testing.target import CONFIGS
-from emulator.testing.unused import unused_mocks
-from emulator.testing.workflows import Workflows
+from stepwell.bindings.values.times import datetime_ms
+from stepwell.emulator.testing.blocking import Blocking, BlockingLoop
+from stepwell.emulator.testing.control import ClockControl, EngineControl
+from stepwell.emulator.testing.determinism import findings_report
+from stepwell.emulator.testing.emulation import IN_MEMORY, Emulation, Options
+from stepwell.emulator.testing.errors import NotDeterministic, UnusedMocks
+from stepwell.emulator.testing.explain import summary
+from stepwell.emulator.testing.target import CONFIGS
+from stepwell.emulator.testing.unused import unused_mocks
+from stepwell.emulator.testing.workflows import Workflows
 
 KEYWORDS: Final = frozenset(
     {

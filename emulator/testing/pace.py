@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from emulator.clock import breathe, monotonic_ns, turns
-from emulator.engine.engine import Engine
-from emulator.storage.records import FINITE, StepKind, StepState
-from emulator.testing.errors import StillRunning
-from emulator.testing.explain import explained, explained_running
+from stepwell.emulator.clock import breathe, monotonic_ns, turns
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.storage.records import FINITE, StepKind, StepState
+from stepwell.emulator.testing.errors import StillRunning
+from stepwell.emulator.testing.explain import explained, explained_running
 
 if TYPE_CHECKING:
-    from emulator.testing.emulation import Emulation
+    from stepwell.emulator.testing.emulation import Emulation
 
 #: Turns of the loop that code gets to go on by itself before the machine is given time.
 _TURNS: Final = 20

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 if TYPE_CHECKING:
-    from emulator.testing.one_test import OneTest
-    from emulator.testing.remote_test import RemoteTest
-    from emulator.testing.target import TargetServer
+    from stepwell.emulator.testing.one_test import OneTest
+    from stepwell.emulator.testing.remote_test import RemoteTest
+    from stepwell.emulator.testing.target import TargetServer
 
 _RUN: Final[pytest.StashKey[OneTest | RemoteTest]] = pytest.StashKey()
 _TARGET: Final[pytest.StashKey[TargetServer]] = pytest.StashKey()
@@ -57,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests() -> None:
     """Before any test module is imported: `from workers import WorkflowEntrypoint` works in all of them."""
-    from emulator.worker.importer import ProjectFinder
+    from stepwell.emulator.worker.python.importer import ProjectFinder
 
     ProjectFinder.installed()
 
@@ -81,13 +81,13 @@ def workflow_run(request: pytest.FixtureRequest, workflow_project: Any) -> Itera
 
 
 def _run_of(request: pytest.FixtureRequest, project: Any) -> OneTest | RemoteTest:
-    from emulator.testing.one_test import OneTest, is_plain, project_of
+    from stepwell.emulator.testing.one_test import OneTest, is_plain, project_of
 
     wanted: str = request.config.getoption("workflow_target")
     if wanted == "stepwell":
         return OneTest.of(request, project)
-    from emulator.testing.remote_test import RemoteTest
-    from emulator.testing.target import TargetError, TargetServer
+    from stepwell.emulator.testing.remote_test import RemoteTest
+    from stepwell.emulator.testing.target import TargetError, TargetServer
 
     path = project_of(request, project)
     server = request.config.stash.setdefault(_TARGET, TargetServer(wanted))
@@ -194,7 +194,7 @@ def pytest_runtest_makereport(
     report = yield
     text = item.stash.get(_REPORT, "")
     if report.failed and call.when == "call" and text:
-        from emulator.testing.errors import WorkflowTestError
+        from stepwell.emulator.testing.errors import WorkflowTestError
 
         if call.excinfo is None or not isinstance(call.excinfo.value, WorkflowTestError):
             report.sections.append(("Workflow instances", text))

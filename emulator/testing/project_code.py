@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from emulator.assembly import definition_of
-from emulator.config import Opened
-from emulator.engine.definitions import Version, WorkflowDefinition
-from emulator.engine.engine import Engine
-from emulator.testing.code import Ports
-from emulator.worker.console import ConsoleLine
-from emulator.worker.host import WorkerHost
+from stepwell.emulator.app.assembly import definition_of
+from stepwell.emulator.config import Opened
+from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.testing.code import Ports
+from stepwell.emulator.worker.console import ConsoleLine
+from stepwell.emulator.worker.host import WorkerHost
 
 
 class ProjectCode:
@@ -49,7 +49,7 @@ class ProjectCode:
             engine.define(definition, generation.runners.get(definition.class_name), version)
 
     def _build(self, engine: Engine, ports: Ports) -> WorkerHost:
-        from emulator.worker.hosts import Hosts
+        from stepwell.emulator.worker.hosts import Hosts
 
         project = self.opened.project
         known = ports()

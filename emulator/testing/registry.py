@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from emulator.testing.errors import IntrospectionError
-from emulator.testing.modifications import InstanceModifications, Mention
-from emulator.testing.modifier import Change
+from stepwell.emulator.testing.errors import IntrospectionError
+from stepwell.emulator.testing.modifications import InstanceModifications, Mention
+from stepwell.emulator.testing.modifier import Change
 
 
 @dataclass

@@ -13,12 +13,12 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from bindings.errors import ErrorInfo, JsException
-from bindings.values import JsDict
-from emulator.clock import SystemClock, breathe
-from emulator.testing.errors import UnreachableStatus, WorkflowTestError
-from emulator.testing.modifications import StepSelector
-from emulator.testing.target import API, Target
+from stepwell.bindings.errors import ErrorInfo, JsException
+from stepwell.bindings.values import JsDict
+from stepwell.emulator.clock import SystemClock, breathe
+from stepwell.emulator.testing.errors import UnreachableStatus, WorkflowTestError
+from stepwell.emulator.testing.modifications import StepSelector
+from stepwell.emulator.testing.target import API, Target
 
 _FINITE = frozenset({"complete", "errored", "terminated"})
 _LOOKS_APART = 20
@@ -91,7 +91,7 @@ class RemoteWorkflows(_Skipping):
         return RemoteWorkflow(self._remote, self._bindings.get(name, name))
 
     async def fetch(self, url: str, **options: Any) -> Any:
-        from bindings.http import Response
+        from stepwell.bindings.web.http import Response
 
         answer = self._remote.fetch(url, options)
         return Response(answer.content, answer.status_code, headers=dict(answer.headers))

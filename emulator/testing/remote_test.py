@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from emulator.config import open_project
-from emulator.testing.blocking import Blocking, BlockingLoop
-from emulator.testing.remote import Remote, RemoteInstance, RemoteWorkflows, shown
-from emulator.testing.target import Target
+from stepwell.emulator.config import open_project
+from stepwell.emulator.testing.blocking import Blocking, BlockingLoop
+from stepwell.emulator.testing.remote import Remote, RemoteInstance, RemoteWorkflows, shown
+from stepwell.emulator.testing.target import Target
 
 
 class RemoteTest:

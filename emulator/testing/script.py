@@ -9,15 +9,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bindings.errors import ErrorInfo
-from bindings.values import encode
-from emulator.storage.records import FINITE
-from emulator.testing.emulation import Emulation
-from emulator.testing.explain import explained
-from emulator.testing.live_port import LivePort
-from emulator.testing.modifier import WorkflowInstanceModifier
-from emulator.testing.pace import Pace
-from emulator.testing.workflow import Prepared, TestedWorkflow
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.bindings.values import encode
+from stepwell.emulator.storage.records import FINITE
+from stepwell.emulator.testing.emulation import Emulation
+from stepwell.emulator.testing.explain import explained
+from stepwell.emulator.testing.live_port import LivePort
+from stepwell.emulator.testing.modifier import WorkflowInstanceModifier
+from stepwell.emulator.testing.pace import Pace
+from stepwell.emulator.testing.workflow import Prepared, TestedWorkflow
 
 INSTANCE_ID: Final = "checked"
 _MOST_MOVES: Final = 20_000

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TypeAlias
 
-from emulator.storage.records import InstanceRow, Status
-from emulator.storage.store import Store
+from stepwell.emulator.storage.records import InstanceRow, Status
+from stepwell.emulator.storage.store import Store
 
 #: Called with the name of the Workflow, the id of the instance and its new status.
 StatusCallback: TypeAlias = Callable[[str, str, str], None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from bindings.values import Encoded, decode, encode
+from stepwell.bindings.values import Encoded, decode, encode
 
 
 class Stored:

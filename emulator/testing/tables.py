@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from bindings.durations import describe_ms
-from bindings.times import iso
-from emulator.storage.records import FINITE, InstanceRow, Status, StepKind, StepRow, StepState
-from emulator.storage.store import Store
-from emulator.testing.views import entries_of
+from stepwell.bindings.durations import describe_ms
+from stepwell.bindings.values.times import iso
+from stepwell.emulator.storage.records import FINITE, InstanceRow, Status, StepKind, StepRow, StepState
+from stepwell.emulator.storage.store import Store
+from stepwell.emulator.testing.views import entries_of
 
 _MOST_ROWS: Final = 200
 _MOST_CHARS: Final = 90

@@ -20,7 +20,7 @@ from typing import Final
 
 import httpx
 
-from emulator.clock import SystemClock, breathe_in_thread
+from stepwell.emulator.clock import SystemClock, breathe_in_thread
 
 CONFIGS: Final = ("wrangler.jsonc", "wrangler.json", "wrangler.toml")
 OWN_ENGINE: Final = "stepwell"

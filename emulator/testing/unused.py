@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from emulator.config.problems import did_you_mean
-from emulator.storage.records import FINITE, StepKind
-from emulator.testing.emulation import Emulation
-from emulator.testing.modifications import KIND_OF, Mention
-from emulator.testing.registry import Session
+from stepwell.emulator.config.problems import did_you_mean
+from stepwell.emulator.storage.records import FINITE, StepKind
+from stepwell.emulator.testing.emulation import Emulation
+from stepwell.emulator.testing.modifications import KIND_OF, Mention
+from stepwell.emulator.testing.registry import Session
 
 _NOUN: Final = {"step": "step", "sleep": "sleep", "wait": "wait for an event", "event": "event of type"}
 

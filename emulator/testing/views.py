@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, overload
 
-from bindings.errors import ErrorInfo
-from bindings.values import Encoded, JsDict, decode
-from emulator.config.problems import did_you_mean
-from emulator.engine.history import public_event, public_output
-from emulator.storage.records import StepRow, StepState
-from emulator.storage.store import Store
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.bindings.values import Encoded, JsDict, decode
+from stepwell.emulator.config.problems import did_you_mean
+from stepwell.emulator.engine.history import public_event, public_output
+from stepwell.emulator.storage.records import StepRow, StepState
+from stepwell.emulator.storage.store import Store
 
 StepStatus: TypeAlias = Literal["running", "retrying", "waiting", "completed", "failed"]
 

@@ -6,13 +6,13 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from bindings.workflow import Workflow
-from emulator.testing.emulation import Emulation
-from emulator.testing.instance import Instance
-from emulator.testing.live_port import LivePort
-from emulator.testing.modifications import Mention
-from emulator.testing.modifier import Change, WorkflowInstanceModifier
-from emulator.testing.stored import Stored
+from stepwell.bindings.workflow import Workflow
+from stepwell.emulator.testing.emulation import Emulation
+from stepwell.emulator.testing.instance import Instance
+from stepwell.emulator.testing.live_port import LivePort
+from stepwell.emulator.testing.modifications import Mention
+from stepwell.emulator.testing.modifier import Change, WorkflowInstanceModifier
+from stepwell.emulator.testing.stored import Stored
 
 _FINITE = ("complete", "errored", "terminated")
 

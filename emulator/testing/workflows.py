@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from emulator.config import open_project
-from emulator.config.problems import did_you_mean
-from emulator.engine.definitions import WorkflowDefinition
-from emulator.testing.class_code import ClassCode, binding_name, check_class, workflow_name
-from emulator.testing.emulation import Emulation
-from emulator.testing.live_port import LivePort
-from emulator.testing.workflow import TestedWorkflow
+from stepwell.emulator.config import open_project
+from stepwell.emulator.config.problems import did_you_mean
+from stepwell.emulator.engine.definitions import WorkflowDefinition
+from stepwell.emulator.testing.class_code import ClassCode, binding_name, check_class, workflow_name
+from stepwell.emulator.testing.emulation import Emulation
+from stepwell.emulator.testing.live_port import LivePort
+from stepwell.emulator.testing.workflow import TestedWorkflow
 
 
 class UnknownWorkflow(AttributeError):
@@ -41,7 +41,7 @@ class Workflows:
         path = Path(project)
         flags = {"config": str(path), "env": env} if path.is_file() else {"env": env}
         opened = open_project(path.parent if path.is_file() else path, flags, environ={})
-        from emulator.testing.project_code import ProjectCode  # a class alone needs none of it
+        from stepwell.emulator.testing.project_code import ProjectCode  # a class alone needs none of it
 
         self._emulation.settings = self._emulation.settings or opened.settings
         self._emulation.add(ProjectCode(opened, vars or {}))
@@ -119,6 +119,6 @@ class Workflows:
 
     async def fetch(self, url: str, **options: Any) -> Any:
         """What the Worker's `fetch` handler answers; `options` are those of a Request. For Python Workers."""
-        from emulator.testing.handlers import fetch
+        from stepwell.emulator.testing.handlers import fetch
 
         return await fetch(self._emulation, url, options)

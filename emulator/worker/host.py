@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
-from bindings.errors import HostCrashed as HostCrashed
-from bindings.ports import Runner
+from stepwell.bindings.errors import HostCrashed as HostCrashed
+from stepwell.bindings.ports import Runner
 
 Language: TypeAlias = Literal["python", "javascript"]
 

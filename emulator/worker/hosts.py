@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bindings.ports import WorkflowPort
-from emulator.config.project import Project
-from emulator.config.settings import Settings
-from emulator.worker.environment import no_other_bindings
-from emulator.worker.host import AsgiApp, WorkerHost
-from emulator.worker.output import Emit
+from stepwell.bindings.ports import WorkflowPort
+from stepwell.emulator.config.project import Project
+from stepwell.emulator.config.settings import Settings
+from stepwell.emulator.worker.host import AsgiApp, WorkerHost
+from stepwell.emulator.worker.python.environment import no_other_bindings
+from stepwell.emulator.worker.python.output import Emit
 
 if TYPE_CHECKING:
-    from emulator.worker.holder import Holder
-    from emulator.worker.python_host import PythonHost
-    from emulator.worker.workerd_host import JavaScriptRuntime, JavaScriptWorker
+    from stepwell.emulator.worker.python.host import PythonHost
+    from stepwell.emulator.worker.workerd.holder import Holder
+    from stepwell.emulator.worker.workerd.host import JavaScriptRuntime, JavaScriptWorker
 
 
 class Hosts:
@@ -52,7 +52,7 @@ class Hosts:
         return self._python(project) if project.config.language == "python" else self._javascript(project)
 
     def _python(self, project: Project) -> PythonHost:
-        from emulator.worker.python_host import PythonHost
+        from stepwell.emulator.worker.python.host import PythonHost
 
         return PythonHost(
             project.config,
@@ -65,8 +65,8 @@ class Hosts:
 
     def _holder(self, project: Project) -> Holder:
         """What holds the other bindings of a Python Worker, when the first of them is used."""
-        from emulator.worker.holder import Holder
-        from emulator.worker.workerd_host import RuntimeOptions
+        from stepwell.emulator.worker.workerd.holder import Holder
+        from stepwell.emulator.worker.workerd.host import RuntimeOptions
 
         index = self._projects.index(project)
         # Tests of Python Workers have no state folder but the project itself.
@@ -83,7 +83,7 @@ class Hosts:
 
     def _javascript(self, project: Project) -> WorkerHost:
         if self._runtime is None:
-            from emulator.worker.workerd_host import JavaScriptRuntime, RuntimeOptions
+            from stepwell.emulator.worker.workerd.host import JavaScriptRuntime, RuntimeOptions
 
             options = RuntimeOptions(self._state, self._settings.runtime, self._settings.inspector_port)
             self._runtime = JavaScriptRuntime(
@@ -101,7 +101,7 @@ class Hosts:
         return self._doors[host.name]
 
     def _javascript_workers(self) -> list[JavaScriptWorker]:
-        from emulator.worker.workerd_host import JavaScriptWorker
+        from stepwell.emulator.worker.workerd.host import JavaScriptWorker
 
         return [
             JavaScriptWorker(project.config, project.vars)

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from emulator.clock import SystemClock
-from emulator.testing.contract_cases import Case, default_suite
-from emulator.testing.contract_report import judge
-from emulator.testing.contract_run import Outcome, run_over_http
-from emulator.testing.contract_runner import PYTHON_RULES
-from emulator.testing.contract_targets import started
+from stepwell.emulator.clock import SystemClock
+from stepwell.emulator.testing.contract.cases import Case, default_suite
+from stepwell.emulator.testing.contract.report import judge
+from stepwell.emulator.testing.contract.run import Outcome, run_over_http
+from stepwell.emulator.testing.contract.runner import PYTHON_RULES
+from stepwell.emulator.testing.contract.targets import started
 from tests.contract.suite import applicable_cases
 
 JOBS = 16

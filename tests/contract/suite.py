@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 
-from emulator.testing.contract_cases import Case, default_suite, load_cases
+from stepwell.emulator.testing.contract.cases import Case, default_suite, load_cases
 
 
 @cache

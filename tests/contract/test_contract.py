@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from emulator.testing.contract_cases import Case, default_suite
-from emulator.testing.contract_report import first_lines, judge, written_at
-from emulator.testing.contract_run import Outcome
-from emulator.testing.contract_runner import PYTHON_RULES
+from stepwell.emulator.testing.contract.cases import Case, default_suite
+from stepwell.emulator.testing.contract.report import first_lines, judge, written_at
+from stepwell.emulator.testing.contract.run import Outcome
+from stepwell.emulator.testing.contract.runner import PYTHON_RULES
 from tests.contract.suite import all_cases, applicable_cases, left_out
 
 MOST_LINES = 12

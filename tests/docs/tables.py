@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from bindings.durations import describe_ms
-from emulator.config.setting_table import TABLE as SETTINGS
-from emulator.config.setting_table import Setting
-from emulator.limits import GIB, MIB, LimitRow
-from emulator.limits import TABLE as LIMITS
-from emulator.server import explorer, local, rest, urls
-from emulator.server.endpoints import Endpoint
+from stepwell.bindings.durations import describe_ms
+from stepwell.emulator.api.endpoints import Endpoint
+from stepwell.emulator.api.explorer import routes as explorer
+from stepwell.emulator.api.local import routes as local
+from stepwell.emulator.api.rest import routes as rest
+from stepwell.emulator.config.setting_table import TABLE as SETTINGS
+from stepwell.emulator.config.setting_table import Setting
+from stepwell.emulator.limits import GIB, MIB, LimitRow
+from stepwell.emulator.limits import TABLE as LIMITS
+from stepwell.emulator.web import urls
 
 ROOT: Final = Path(__file__).parents[2]
 

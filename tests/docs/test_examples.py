@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from emulator.config import open_project
-from emulator.config.problems import Problems
-from emulator.config.settings import file_layer, resolve_settings
-from emulator.limits import Limits
+from stepwell.emulator.config import open_project
+from stepwell.emulator.config.problems import Problems
+from stepwell.emulator.config.settings import file_layer, resolve_settings
+from stepwell.emulator.limits import Limits
 from tests.docs.markdown import ROOT, Block, blocks, pages
 from tests.docs.sessions import appears, commands, follow
 from tests.e2e.conftest import dev as dev  # the fixture

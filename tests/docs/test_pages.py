@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from emulator.cli import main
+from stepwell.emulator.cli.main import main
 from tests.docs.markdown import ROOT, blocks, first_cells, links, pages
 from tests.docs.tables import TABLES, filled
 

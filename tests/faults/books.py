@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from emulator.storage.records import EventType, Page, PageFilter, StepKind
-from emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.storage.records import EventType, Page, PageFilter, StepKind
+from stepwell.emulator.storage.sqlite import SqliteStore
 
 CRASHED = "Attempt failed due to internal workflows error"
 

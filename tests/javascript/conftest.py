@@ -12,17 +12,17 @@ from typing import Any
 import httpx
 import pytest
 
-from bindings.ports import WorkflowPort
-from emulator.clock import SystemClock, breathe
-from emulator.config import load_project
-from emulator.engine.definitions import Version, WorkflowDefinition
-from emulator.engine.engine import Engine
-from emulator.storage.records import InstanceValues
-from emulator.storage.sqlite import SqliteStore
-from emulator.switches import Switches
-from emulator.worker.console import ConsoleLine
-from emulator.worker.runtime_choice import Wanted
-from emulator.worker.workerd_host import JavaScriptRuntime, JavaScriptWorker, RuntimeOptions
+from stepwell.bindings.ports import WorkflowPort
+from stepwell.emulator.clock import SystemClock, breathe
+from stepwell.emulator.config import load_project
+from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.storage.records import InstanceValues
+from stepwell.emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.switches import Switches
+from stepwell.emulator.worker.console import ConsoleLine
+from stepwell.emulator.worker.workerd.host import JavaScriptRuntime, JavaScriptWorker, RuntimeOptions
+from stepwell.emulator.worker.workerd.runtime_choice import Wanted
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "fixtures" / "workers"

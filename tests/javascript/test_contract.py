@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from emulator.clock import SystemClock
-from emulator.server.urls import CLOCK
-from emulator.testing.contract_cases import Case, default_suite
-from emulator.testing.contract_compare import Rules
-from emulator.testing.contract_report import first_lines, judge, written_at
-from emulator.testing.contract_run import Outcome, run_over_http
-from emulator.testing.contract_targets import started
+from stepwell.emulator.clock import SystemClock
+from stepwell.emulator.testing.contract.cases import Case, default_suite
+from stepwell.emulator.testing.contract.compare import Rules
+from stepwell.emulator.testing.contract.report import first_lines, judge, written_at
+from stepwell.emulator.testing.contract.run import Outcome, run_over_http
+from stepwell.emulator.testing.contract.targets import started
+from stepwell.emulator.web.urls import CLOCK
 from tests.contract.suite import all_cases
 from tests.javascript.conftest import needs_runtime
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bindings.values import Encoded
-from emulator.dashboard.pytest_text import as_pytest
+from stepwell.bindings.values import Encoded
+from stepwell.emulator.dashboard.runs.pytest_text import as_pytest
 from tests.javascript.conftest import needs_runtime
 from tests.plugin.copied.making import Maker, make, write_worker
 from tests.plugin.running import Result, run_pytest

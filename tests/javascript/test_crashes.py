@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from emulator.storage.records import EventType
+from stepwell.emulator.storage.records import EventType
 from tests.javascript.conftest import Site, StartSite, needs_runtime
 
 pytestmark = [needs_runtime, pytest.mark.anyio]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bindings.values import encode
+from stepwell.bindings.values import encode
 from tests.javascript.conftest import Site, StartSite, needs_runtime
 
 pytestmark = [needs_runtime, pytest.mark.anyio]

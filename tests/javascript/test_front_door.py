@@ -14,8 +14,8 @@ import uvicorn
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from emulator.clock import breathe
-from emulator.worker.host import Receive, Scope, Send
+from stepwell.emulator.clock import breathe
+from stepwell.emulator.worker.host import Receive, Scope, Send
 from tests.javascript.conftest import Site, copy_samples, needs_runtime
 
 pytestmark = [needs_runtime, pytest.mark.anyio]

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from bindings.errors import JsException
-from bindings.js_web import Headers
-from emulator.config import load_project
-from emulator.worker.holder import Holder
-from emulator.worker.workerd_host import RuntimeOptions
+from stepwell.bindings.errors import JsException
+from stepwell.bindings.js.web import Headers
+from stepwell.emulator.config import load_project
+from stepwell.emulator.worker.workerd.holder import Holder
+from stepwell.emulator.worker.workerd.host import RuntimeOptions
 from tests.javascript.conftest import NODE_MODULES, needs_runtime
 
 pytestmark = [needs_runtime, pytest.mark.anyio]

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bindings.values import encode
-from emulator.dashboard.javascript_text import as_javascript
-from tests.unit.bindings.test_codec_properties import values as any_value
+from stepwell.bindings.values import encode
+from stepwell.emulator.dashboard.values.javascript_text import as_javascript
+from tests.unit.bindings.values.test_codec_properties import values as any_value
 
 HERE = Path(__file__).parent
 VECTORS = json.loads((HERE.parent / "unit" / "bindings" / "vectors.json").read_text())

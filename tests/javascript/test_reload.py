@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.worker.host import WorkerLoadError
+from stepwell.emulator.worker.host import WorkerLoadError
 from tests.javascript.conftest import StartSite, needs_runtime
 
 pytestmark = [needs_runtime, pytest.mark.anyio]

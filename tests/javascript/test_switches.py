@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.switches import Switches
+from stepwell.emulator.switches import Switches
 from tests.javascript.conftest import StartSite, needs_runtime
 
 pytestmark = [needs_runtime, pytest.mark.anyio]

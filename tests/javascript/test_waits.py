@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bindings.values import encode
-from emulator.storage.records import StepState
+from stepwell.bindings.values import encode
+from stepwell.emulator.storage.records import StepState
 from tests.javascript.conftest import Site, StartSite, needs_runtime
 
 pytestmark = [needs_runtime, pytest.mark.anyio]

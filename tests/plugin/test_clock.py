@@ -100,8 +100,8 @@ async def test_a_year_of_sleeps_retries_and_timeouts_takes_no_time(workflows, cl
 
 
 async def test_the_same_run_gives_the_same_history_each_time(workflows) -> None:
-    from emulator.testing.emulation import Emulation, Options
-    from emulator.testing.workflows import Workflows
+    from stepwell.emulator.testing.emulation import Emulation, Options
+    from stepwell.emulator.testing.workflows import Workflows
 
     async def history() -> list:
         emulation = Emulation(Options(start_at=1_800_000_000_000, auto_advance=True))

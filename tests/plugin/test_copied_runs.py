@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from emulator.clock import turns
-from emulator.dashboard.pytest_text import as_pytest
-from emulator.dashboard.repeatable import CopiedRun, NotRepeatable
-from emulator.testing.stored import Stored
+from stepwell.emulator.clock import turns
+from stepwell.emulator.dashboard.runs.pytest_text import as_pytest
+from stepwell.emulator.dashboard.runs.repeatable import CopiedRun, NotRepeatable
+from stepwell.emulator.testing.stored import Stored
 from tests.plugin.copied.making import Drive, Maker, make, write_worker
 from tests.plugin.running import Result, run_pytest
 

@@ -7,7 +7,7 @@ import random
 import pytest
 from workers import WorkflowEntrypoint
 
-from emulator.testing import CrashesDiffer, EngineCrashed, NotCrashed, Point, crash_everywhere
+from stepwell.testing import CrashesDiffer, EngineCrashed, NotCrashed, Point, crash_everywhere
 from tests.plugin.flows import Asks, Fails, Nap, Order
 
 JOURNAL: list[str] = []

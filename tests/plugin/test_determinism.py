@@ -12,8 +12,8 @@ import httpx
 import pytest
 from workers import WorkflowEntrypoint
 
-from emulator.testing import NotDeterministic, assert_deterministic
-from emulator.testing import WorkflowEntrypoint as Entrypoint
+from stepwell.testing import NotDeterministic, assert_deterministic
+from stepwell.testing import WorkflowEntrypoint as Entrypoint
 from tests.plugin.flows import Asks, Fails, Nap, Order
 
 COUNTER: list[int] = []

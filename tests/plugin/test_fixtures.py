@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from workers import WorkflowEntrypoint
 
-from emulator.testing.errors import EngineCrashed
-from emulator.testing.workflows import UnknownWorkflow
+from stepwell.emulator.testing.errors import EngineCrashed
+from stepwell.emulator.testing.workflows import UnknownWorkflow
 from tests.plugin.flows import Nap, Order
 
 WORKERS = Path(__file__).parents[2] / "fixtures" / "workers"
@@ -246,7 +246,7 @@ async def test_variables_and_environments_of_a_project_are_chosen(workflows, tmp
 
 
 async def test_a_project_that_cannot_be_loaded_says_why(workflows, tmp_path) -> None:
-    from emulator.worker.host import WorkerLoadError
+    from stepwell.emulator.worker.host import WorkerLoadError
 
     (tmp_path / "wrangler.toml").write_text(
         'name = "w"\nmain = "entry.py"\ncompatibility_date = "2026-07-01"\n'

@@ -6,7 +6,7 @@ import pytest
 from workers import WorkflowEntrypoint
 from workers.workflows import NonRetryableError
 
-from emulator.testing import (
+from stepwell.testing import (
     IntrospectionError,
     UnusedMocks,
     WorkflowTestError,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-import emulator.testing
-from bindings.workflow import Workflow, WorkflowInstance
-from emulator.testing.introspection import WorkflowInstanceIntrospector, WorkflowIntrospector
-from emulator.testing.modifier import WorkflowInstanceModifier
+import stepwell.testing
+from stepwell.bindings.workflow import Workflow, WorkflowInstance
+from stepwell.emulator.testing.introspection import WorkflowInstanceIntrospector, WorkflowIntrospector
+from stepwell.emulator.testing.modifier import WorkflowInstanceModifier
 
 CLOUDFLARES = {
     WorkflowInstanceModifier: (
@@ -18,14 +18,14 @@ CLOUDFLARES = {
 }
 
 
-@pytest.mark.parametrize("name", emulator.testing.__all__)
+@pytest.mark.parametrize("name", stepwell.testing.__all__)
 def test_every_public_name_is_there(name) -> None:
-    assert getattr(emulator.testing, name).__name__.replace("_", "").lower() == name.replace("_", "").lower()
+    assert getattr(stepwell.testing, name).__name__.replace("_", "").lower() == name.replace("_", "").lower()
 
 
 def test_another_name_is_refused_as_by_any_module() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'mock'"):
-        emulator.testing.mock
+        stepwell.testing.mock
 
 
 @pytest.mark.parametrize("kind", CLOUDFLARES, ids=lambda kind: kind.__name__)
@@ -37,5 +37,5 @@ def test_everything_of_cloudflare_s_is_there_in_both_spellings(kind) -> None:
 
 
 def test_handles_are_cloudflare_s_with_more() -> None:
-    assert issubclass(emulator.testing.TestedWorkflow, Workflow)
-    assert issubclass(emulator.testing.Instance, WorkflowInstance)
+    assert issubclass(stepwell.testing.TestedWorkflow, Workflow)
+    assert issubclass(stepwell.testing.Instance, WorkflowInstance)

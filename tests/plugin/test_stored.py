@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from workers import WorkflowEntrypoint
 
-from bindings.values import decode
-from emulator.testing import Stored, introspect_workflow_instance
+from stepwell.bindings.values import decode
+from stepwell.testing import Stored, introspect_workflow_instance
 
 BIGINT = '{"$":"bigint","v":"12"}'
 CYCLE = '{"self":{"$":"ref","v":0}}'

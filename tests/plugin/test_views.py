@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from workers import WorkflowEntrypoint
 
-from emulator.testing.views import UnknownStep
+from stepwell.emulator.testing.views import UnknownStep
 from tests.plugin.flows import Asks, Fails, Nap, Order
 
 

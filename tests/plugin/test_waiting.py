@@ -8,7 +8,7 @@ import time
 import pytest
 from workers import WorkflowEntrypoint
 
-from emulator.testing import Deadlock, StillRunning, UnreachableStatus, WorkflowTestError, WouldWait
+from stepwell.testing import Deadlock, StillRunning, UnreachableStatus, WorkflowTestError, WouldWait
 from tests.plugin.flows import Asks, Fails, Nap, Order
 
 
@@ -178,7 +178,7 @@ async def test_an_instance_that_never_comes_to_an_end_stops_the_clock(workflows,
             while True:
                 await step.sleep("a minute", "1 minute")
 
-    monkeypatch.setattr("emulator.testing.pace._MOST_MOVES", 20)
+    monkeypatch.setattr("stepwell.emulator.testing.pace._MOST_MOVES", 20)
     instance = await workflows.define(Poller).create()
 
     text = await failure(WouldWait, instance.wait_for_status("complete"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 
-from emulator.storage.records import (
+from stepwell.emulator.storage.records import (
     FINITE,
     LAST_EVENTS,
     EventType,
@@ -18,7 +18,7 @@ from emulator.storage.records import (
     StepRow,
     StepState,
 )
-from emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.storage.sqlite import SqliteStore
 
 T = EventType
 _OWNERS = "SELECT DISTINCT instance FROM {table} WHERE instance NOT IN (SELECT key FROM instance)"

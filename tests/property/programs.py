@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
-from bindings.errors import NonRetryableError, WorkerError
-from bindings.ports import StepContext, StreamOutput
-from bindings.values import Encoded, decode, encode
-from emulator.clock import turns
+from stepwell.bindings.errors import NonRetryableError, WorkerError
+from stepwell.bindings.ports import StepContext, StreamOutput
+from stepwell.bindings.values import Encoded, decode, encode
+from stepwell.emulator.clock import turns
 
 #: Enough for every crash that a test makes.
 RETRIES = 50

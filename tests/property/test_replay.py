@@ -15,11 +15,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, note, settings
 from hypothesis import strategies as st
 
-from bindings.values import encode
-from emulator.clock import turns
-from emulator.engine.engine import Engine
-from emulator.storage.records import FINITE, StepKind, StepState
-from emulator.storage.sqlite import SqliteStore
+from stepwell.bindings.values import encode
+from stepwell.emulator.clock import turns
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.storage.records import FINITE, StepKind, StepState
+from stepwell.emulator.storage.sqlite import SqliteStore
 from tests.conftest import World
 from tests.property.invariants import check_store, shown
 from tests.property.programs import Do, Parallel, Player, Program, Sleep, Wait, nested, programs

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from bindings.errors import EngineError, WorkflowError
-from bindings.values import encode
-from emulator.clock import turns
-from emulator.engine.lifecycle import BUSY, TABLE, Command, Refusal, Verdict
-from emulator.storage.records import FINITE, Page, PageFilter, Status
+from stepwell.bindings.errors import EngineError, WorkflowError
+from stepwell.bindings.values import encode
+from stepwell.emulator.clock import turns
+from stepwell.emulator.engine.lifecycle import BUSY, TABLE, Command, Refusal, Verdict
+from stepwell.emulator.storage.records import FINITE, Page, PageFilter, Status
 from tests.conftest import World
 from tests.property.invariants import check_store
 

@@ -22,7 +22,7 @@ from tests.sdk.walk import Parameter, Public, public_names, used_of
 SDK = "workers-runtime-sdk==1.9.5"
 #: The newest Pyodide that the registry has; the names of its `ffi` are those that newer ones have as well.
 PYODIDE = "pyodide-py==0.26.0a2"
-OURS = "bindings.modules"
+OURS = "stepwell.bindings.modules"
 
 
 def _install(package: str, folder: Path) -> Path:
@@ -137,7 +137,7 @@ def _is_set_on_objects(owner: Any, attribute: str) -> bool:
     """Whether objects have an attribute that the class itself has not: a field, or set by `__init__`."""
     if attribute in getattr(owner, "__annotations__", {}):
         return True
-    classes = [each for each in getattr(owner, "__mro__", ()) if each.__module__.startswith("bindings.")]
+    classes = [each for each in getattr(owner, "__mro__", ()) if each.__module__.startswith("stepwell.bindings.")]
     return any(
         f"self.{attribute}:" in text or f"self.{attribute} =" in text for text in map(inspect.getsource, classes)
     )

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from emulator.clock import Slice, SystemClock, VirtualClock, after_turns, monotonic_ns, resolve, turns
+from stepwell.emulator.clock import Slice, SystemClock, VirtualClock, after_turns, monotonic_ns, resolve, turns
 
 pytestmark = pytest.mark.anyio
 

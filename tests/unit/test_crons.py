@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.crons import InvalidCron, check_cron, plain_cron
+from stepwell.emulator.crons import InvalidCron, check_cron, plain_cron
 
 
 def is_cron(text: str) -> bool:

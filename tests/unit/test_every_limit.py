@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from bindings.ports import StreamOutput
-from bindings.values import encode
-from emulator.config import ConfigError, Settings
-from emulator.config.model import WorkflowConfig
-from emulator.config.problems import Problems
-from emulator.config.settings import check_workflows
-from emulator.limits import TABLE
+from stepwell.bindings.ports import StreamOutput
+from stepwell.bindings.values import encode
+from stepwell.emulator.config import ConfigError, Settings
+from stepwell.emulator.config.model import WorkflowConfig
+from stepwell.emulator.config.problems import Problems
+from stepwell.emulator.config.settings import check_workflows
+from stepwell.emulator.limits import TABLE
 
 pytestmark = pytest.mark.anyio
 

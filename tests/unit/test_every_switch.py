@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from bindings.errors import ErrorInfo, WorkerError
-from bindings.values import Encoded
-from bindings.workflow import WorkflowInstance
-from emulator.switches import TABLE, SwitchRow
+from stepwell.bindings.errors import ErrorInfo, WorkerError
+from stepwell.bindings.values import Encoded
+from stepwell.bindings.workflow import WorkflowInstance
+from stepwell.emulator.switches import TABLE, SwitchRow
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from emulator.limits import MIB, TABLE, InvalidLimit, Limits
+from stepwell.emulator.limits import MIB, TABLE, InvalidLimit, Limits
 
 #: Seed row L2: the sixteen limits of lopata, by our names (retention and concurrency have two each).
 OF_LOPATA = [

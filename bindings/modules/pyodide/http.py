@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from bindings.http import FetchResponse as FetchResponse
-from bindings.http import fetch as _fetch
+from stepwell.bindings.web.http import FetchResponse as FetchResponse
+from stepwell.bindings.web.http import fetch as _fetch
 
 
 async def pyfetch(url: Any, /, **options: Any) -> FetchResponse:

@@ -9,35 +9,35 @@ from __future__ import annotations
 import importlib
 from typing import Any, Final
 
-from bindings.entrypoints import DurableObject as DurableObject
-from bindings.entrypoints import WorkerEntrypoint as WorkerEntrypoint
-from bindings.entrypoints import WorkflowEntrypoint as WorkflowEntrypoint
-from bindings.entrypoints import handler as handler
-from bindings.runtime import current_runtime
+from stepwell.bindings.entrypoints import DurableObject as DurableObject
+from stepwell.bindings.entrypoints import WorkerEntrypoint as WorkerEntrypoint
+from stepwell.bindings.entrypoints import WorkflowEntrypoint as WorkflowEntrypoint
+from stepwell.bindings.entrypoints import handler as handler
+from stepwell.bindings.runtime import current_runtime
 
 _LAZY: Final = {
-    "Blob": "bindings.forms",
-    "BlobEnding": "bindings.forms",
-    "BlobValue": "bindings.modules.workers.types",
-    "Body": "bindings.modules.workers.types",
-    "Context": "bindings.modules.workers.types",
-    "FetchKwargs": "bindings.modules.workers.types",
-    "FetchResponse": "bindings.http",
-    "File": "bindings.forms",
-    "FormData": "bindings.forms",
-    "FormDataValue": "bindings.modules.workers.types",
-    "Headers": "bindings.http",
-    "JSBody": "bindings.modules.workers.types",
-    "Request": "bindings.http",
-    "RequestInitCfProperties": "bindings.modules.workers.types",
-    "Response": "bindings.http",
-    "fetch": "bindings.http",
-    "import_from_javascript": "bindings.modules.workers.utils",
-    "patch_env": "bindings.modules.workers.utils",
-    "python_from_rpc": "bindings.modules.workers.rpc",
-    "python_to_rpc": "bindings.modules.workers.rpc",
-    "waitUntil": "bindings.modules.workers.utils",
-    "wait_until": "bindings.modules.workers.utils",
+    "Blob": "stepwell.bindings.web.forms",
+    "BlobEnding": "stepwell.bindings.web.forms",
+    "BlobValue": "stepwell.bindings.modules.workers.types",
+    "Body": "stepwell.bindings.modules.workers.types",
+    "Context": "stepwell.bindings.modules.workers.types",
+    "FetchKwargs": "stepwell.bindings.modules.workers.types",
+    "FetchResponse": "stepwell.bindings.web.http",
+    "File": "stepwell.bindings.web.forms",
+    "FormData": "stepwell.bindings.web.forms",
+    "FormDataValue": "stepwell.bindings.modules.workers.types",
+    "Headers": "stepwell.bindings.web.http",
+    "JSBody": "stepwell.bindings.modules.workers.types",
+    "Request": "stepwell.bindings.web.http",
+    "RequestInitCfProperties": "stepwell.bindings.modules.workers.types",
+    "Response": "stepwell.bindings.web.http",
+    "fetch": "stepwell.bindings.web.http",
+    "import_from_javascript": "stepwell.bindings.modules.workers.utils",
+    "patch_env": "stepwell.bindings.modules.workers.utils",
+    "python_from_rpc": "stepwell.bindings.modules.workers.rpc",
+    "python_to_rpc": "stepwell.bindings.modules.workers.rpc",
+    "waitUntil": "stepwell.bindings.modules.workers.utils",
+    "wait_until": "stepwell.bindings.modules.workers.utils",
 }
 _SUBMODULES: Final = frozenset(
     {"asgi", "blob", "entrypoints", "formdata", "request", "response", "rpc", "types", "utils", "workflows", "wsgi"}

@@ -1,6 +1,6 @@
 """`workers.blob`."""
 
-from bindings.forms import Blob as Blob
-from bindings.forms import BlobEnding as BlobEnding
-from bindings.forms import File as File
-from bindings.modules.workers.types import BlobValue as BlobValue
+from stepwell.bindings.modules.workers.types import BlobValue as BlobValue
+from stepwell.bindings.web.forms import Blob as Blob
+from stepwell.bindings.web.forms import BlobEnding as BlobEnding
+from stepwell.bindings.web.forms import File as File

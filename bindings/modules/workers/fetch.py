@@ -1,3 +1,3 @@
 """`workers.fetch`, the module; `workers.fetch` itself is its function."""
 
-from bindings.http import fetch as fetch
+from stepwell.bindings.web.http import fetch as fetch

@@ -1,4 +1,4 @@
 """`workers.formdata`."""
 
-from bindings.forms import FormData as FormData
-from bindings.modules.workers.types import FormDataValue as FormDataValue
+from stepwell.bindings.modules.workers.types import FormDataValue as FormDataValue
+from stepwell.bindings.web.forms import FormData as FormData

@@ -1,3 +1,3 @@
 """`workers.request`."""
 
-from bindings.http import Request as Request
+from stepwell.bindings.web.http import Request as Request

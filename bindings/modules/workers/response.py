@@ -1,4 +1,4 @@
 """`workers.response`."""
 
-from bindings.http import FetchResponse as FetchResponse
-from bindings.http import Response as Response
+from stepwell.bindings.web.http import FetchResponse as FetchResponse
+from stepwell.bindings.web.http import Response as Response

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bindings.encoding import refuse_by_rpc
-from bindings.values import JsDict as JsDict
-from bindings.values import JsNull
+from stepwell.bindings.values import JsDict as JsDict
+from stepwell.bindings.values import JsNull
+from stepwell.bindings.values.encoding import refuse_by_rpc
 
 
 def python_from_rpc(obj: Any) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from http import HTTPMethod
 from typing import Any, TypeAlias, TypedDict
 
-from bindings.entrypoints import ExecutionContext
-from bindings.forms import Blob, FormData
-from bindings.http import Headers as Headers
-from bindings.http import ReadableStream
+from stepwell.bindings.entrypoints import ExecutionContext
+from stepwell.bindings.web.forms import Blob, FormData
+from stepwell.bindings.web.http import Headers as Headers
+from stepwell.bindings.web.http import ReadableStream
 
 JSBody: TypeAlias = "Blob | ReadableStream | bytes"
 Body: TypeAlias = "str | bytes | FormData | JSBody | None"

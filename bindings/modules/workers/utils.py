@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, Final
 
-from bindings.entrypoints import DurableObject, WorkerEntrypoint, WorkflowEntrypoint
-from bindings.entrypoints import wait_until as wait_until
-from bindings.environment import patched
-from bindings.runtime import current_runtime
+from stepwell.bindings.entrypoints import DurableObject, WorkerEntrypoint, WorkflowEntrypoint
+from stepwell.bindings.entrypoints import wait_until as wait_until
+from stepwell.bindings.environment import patched
+from stepwell.bindings.runtime import current_runtime
 
 #: The names of JavaScript classes that `Response` takes as a body.
 RESPONSE_ACCEPTED_TYPES: Final = frozenset(

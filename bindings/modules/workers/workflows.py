@@ -1,3 +1,3 @@
 """`workers.workflows`."""
 
-from bindings.errors import NonRetryableError as NonRetryableError
+from stepwell.bindings.errors import NonRetryableError as NonRetryableError

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from emulator.cli import main
+from stepwell.emulator.cli.main import main
 from tests.e2e.process import DevProcess
 
 Run = Callable[..., Result]

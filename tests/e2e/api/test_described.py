@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi import checks
 
-from emulator.server.descriptions import explorer_description, rest_description
+from stepwell.emulator.api.descriptions import explorer_description, rest_description
 from tests.e2e.process import DevProcess
 
 #: Requests of each endpoint, of each sort; with all endpoints some hundreds.

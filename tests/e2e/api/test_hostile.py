@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from emulator.server.descriptions import explorer_description, rest_description
+from stepwell.emulator.api.descriptions import explorer_description, rest_description
 from tests.e2e.process import DevProcess
 
 #: What stands where the path has a name.

@@ -13,16 +13,16 @@ from typing import Any, TypeVar
 import uvicorn
 from starlette.applications import Starlette
 
-from bindings import values
-from emulator.clock import SystemClock, breathe
-from emulator.config import Settings
-from emulator.engine.definitions import Version, WorkflowDefinition
-from emulator.engine.engine import Engine
-from emulator.engine_thread import EngineThread
-from emulator.server.listener import bind
-from emulator.server.parts import ServerParts
-from emulator.storage.records import Trigger
-from emulator.storage.sqlite import SqliteStore
+from stepwell.bindings import values
+from stepwell.emulator.clock import SystemClock, breathe
+from stepwell.emulator.config import Settings
+from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.server.listener import bind
+from stepwell.emulator.storage.records import Trigger
+from stepwell.emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.threads.engine_thread import EngineThread
+from stepwell.emulator.web.parts import ServerParts
 from tests.e2e.dashboard import shop
 
 T = TypeVar("T")
@@ -137,7 +137,8 @@ class Dashboard:
         return engine
 
     async def _start_server(self) -> None:
-        from emulator.server import dashboard_routes, security
+        from stepwell.emulator.dashboard import routes as dashboard_routes
+        from stepwell.emulator.server import security
 
         routes = dashboard_routes.routes(self._parts)
         app = Starlette(routes=routes, middleware=security.middleware(self._parts))

@@ -6,10 +6,10 @@ import asyncio
 from collections import defaultdict
 from typing import Any
 
-from bindings import values
-from bindings.ports import RollbackOptions, RunEvent, Runner, StepCallback, StepContext, StepPort
-from bindings.step import ImplicitStep
-from bindings.values import Encoded
+from stepwell.bindings import values
+from stepwell.bindings.ports import RollbackOptions, RunEvent, Runner, StepCallback, StepContext, StepPort
+from stepwell.bindings.step import ImplicitStep
+from stepwell.bindings.values import Encoded
 
 
 class CardDeclined(Exception):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from bindings.values import encode
+from stepwell.bindings.values import encode
 from tests.e2e.dashboard.running import Running
 
 Open = Callable[..., Page]

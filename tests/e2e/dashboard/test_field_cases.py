@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from bindings import values
-from bindings.ports import RunEvent, StepPort
-from bindings.step import ImplicitStep
-from bindings.values import Encoded
-from emulator.engine.definitions import Version, WorkflowDefinition
-from emulator.storage.records import Page as Rows
-from emulator.storage.records import PageFilter
+from stepwell.bindings import values
+from stepwell.bindings.ports import RunEvent, StepPort
+from stepwell.bindings.step import ImplicitStep
+from stepwell.bindings.values import Encoded
+from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
+from stepwell.emulator.storage.records import Page as Rows
+from stepwell.emulator.storage.records import PageFilter
 from tests.e2e.dashboard.running import Running
 from tests.e2e.dashboard.shop import returning
 from tests.e2e.process import DevProcess, until

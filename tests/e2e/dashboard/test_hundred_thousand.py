@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, Request, expect
 
-from emulator.storage.records import NewInstance, Status, StepKind, StepRow, StepState, Trigger, VersionRow
-from emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.storage.records import NewInstance, Status, StepKind, StepRow, StepState, Trigger, VersionRow
+from stepwell.emulator.storage.sqlite import SqliteStore
 from tests.e2e.dashboard.running import Dashboard, Running
 
 Open = Callable[..., Page]

@@ -30,7 +30,7 @@ _SEEN_AFTER = """async ([address, text]) => {
 
 
 def test_a_change_is_on_screen_within_200_ms(shop: Running, open_page: Open) -> None:
-    """The middle of five on a page that has drawn once; `python -m tests.benchmarks.dashboard` has the figures."""
+    """The middle of five on a page that has drawn once; `python -m benchmarks.dashboard` has the figures."""
     shop.create("orders", "watched", {})
     shop.idle()
     address = shop.instance_url("orders", "watched")

@@ -1,7 +1,7 @@
 """Ten tasks of a person who debugs a Workflow, with the mouse, in no more clicks than said.
 
 Each begins at the list. test_keyboard.py does the same ten without a mouse; docs/dashboard.md has the clicks beside
-those of wrangler's local explorer and of lopata, which tests/benchmarks/rivals counts.
+those of wrangler's local explorer and of lopata, which benchmarks/rivals counts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from emulator.clock import monotonic_ns
+from stepwell.emulator.clock import monotonic_ns
 from tests.e2e.dashboard.running import Running
 
 Open = Callable[..., Page]

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from bindings import values
-from bindings.ports import RunEvent, StepPort
-from bindings.values import Encoded
-from emulator.engine.definitions import Version, WorkflowDefinition
+from stepwell.bindings import values
+from stepwell.bindings.ports import RunEvent, StepPort
+from stepwell.bindings.values import Encoded
+from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
 from tests.e2e.dashboard.running import Running
 from tests.e2e.dashboard.shop import returning
 

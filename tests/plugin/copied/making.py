@@ -8,17 +8,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from bindings.durations import duration_ms
-from bindings.values import Encoded
-from emulator.clock import turns
-from emulator.dashboard.repeatable import CopiedRun
-from emulator.engine.carrying import Carried
-from emulator.storage.records import InstanceValues
-from emulator.testing.control import ClockControl
-from emulator.testing.emulation import Emulation, Options
-from emulator.testing.instance import Instance
-from emulator.testing.pace import Pace
-from emulator.testing.workflows import Workflows
+from stepwell.bindings.durations import duration_ms
+from stepwell.bindings.values import Encoded
+from stepwell.emulator.clock import turns
+from stepwell.emulator.dashboard.runs.repeatable import CopiedRun
+from stepwell.emulator.engine.replay.carrying import Carried
+from stepwell.emulator.storage.records import InstanceValues
+from stepwell.emulator.testing.control import ClockControl
+from stepwell.emulator.testing.emulation import Emulation, Options
+from stepwell.emulator.testing.instance import Instance
+from stepwell.emulator.testing.pace import Pace
+from stepwell.emulator.testing.workflows import Workflows
 
 _EVERYTHING: Final = 1_000_000
 #: Turns of the loop in which code comes to its next step.

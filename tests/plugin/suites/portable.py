@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import crash_everywhere, introspect_workflow_instance
+from stepwell.testing import crash_everywhere, introspect_workflow_instance
 
 
 async def test_output(workflows):

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from bindings.environment import Env
-from bindings.errors import (
+from stepwell.bindings.environment import Env
+from stepwell.bindings.errors import (
     EngineError,
     ErrorInfo,
     NotSerialisable,
@@ -23,7 +23,7 @@ from bindings.errors import (
     WorkflowTimeoutError,
     error_info,
 )
-from bindings.ports import (
+from stepwell.bindings.ports import (
     CallSite,
     DelayInput,
     InstanceStatus,
@@ -33,9 +33,9 @@ from bindings.ports import (
     StepContext,
     StepResult,
 )
-from bindings.runtime import Runtime, enter_runtime
-from bindings.step import ImplicitStep, LegacyStep
-from bindings.values import Encoded, decode, encode
+from stepwell.bindings.runtime import Runtime, enter_runtime
+from stepwell.bindings.step import ImplicitStep, LegacyStep
+from stepwell.bindings.values import Encoded, decode, encode
 
 NOW_MS = 4_102_444_800_000  # 2100-01-01: no test can mistake it for today
 

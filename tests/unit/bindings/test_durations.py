@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bindings.durations import InvalidDuration, describe_ms, duration_ms
+from stepwell.bindings.durations import InvalidDuration, describe_ms, duration_ms
 
 UNITS = {
     "millisecond": 1,

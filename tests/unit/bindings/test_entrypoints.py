@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bindings.entrypoints import (
+from stepwell.bindings.entrypoints import (
     DurableObject,
     ExecutionContext,
     WorkerEntrypoint,
@@ -16,9 +16,9 @@ from bindings.entrypoints import (
     handler,
     wait_until,
 )
-from bindings.environment import Env, MissingBinding, js_value, patched
-from bindings.errors import JsException
-from bindings.runtime import NoRuntime
+from stepwell.bindings.environment import Env, MissingBinding, js_value, patched
+from stepwell.bindings.errors import JsException
+from stepwell.bindings.runtime import NoRuntime
 
 pytestmark = pytest.mark.anyio
 

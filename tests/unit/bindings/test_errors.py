@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bindings.errors import (
+from stepwell.bindings.errors import (
     EngineError,
     ErrorInfo,
     JsException,

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from bindings.errors import JsException
-from bindings.js_values import JsArray
-from bindings.modules import js
-from bindings.modules import pyodide as pyodide_module
-from bindings.modules.pyodide import code, ffi
-from bindings.values import JsDict, encode
+from stepwell.bindings.errors import JsException
+from stepwell.bindings.js.values import JsArray
+from stepwell.bindings.modules import js
+from stepwell.bindings.modules import pyodide as pyodide_module
+from stepwell.bindings.modules.pyodide import code, ffi
+from stepwell.bindings.values import JsDict, encode
 
 pytestmark = pytest.mark.anyio
 

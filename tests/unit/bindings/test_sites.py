@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bindings.ports import CallSite
-from bindings.sites import site_of_caller
-from bindings.step import ImplicitStep, LegacyStep
+from stepwell.bindings.ports import CallSite
+from stepwell.bindings.sites import site_of_caller
+from stepwell.bindings.step import ImplicitStep, LegacyStep
 
 pytestmark = pytest.mark.anyio
 

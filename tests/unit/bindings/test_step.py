@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bindings.step import ImplicitStep, LegacyStep, step_of
-from bindings.values import JsDict
+from stepwell.bindings.step import ImplicitStep, LegacyStep, step_of
+from stepwell.bindings.values import JsDict
 
 pytestmark = pytest.mark.anyio
 

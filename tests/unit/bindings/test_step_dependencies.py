@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bindings.errors import RunAborted
-from bindings.step import ImplicitStep, LegacyStep
+from stepwell.bindings.errors import RunAborted
+from stepwell.bindings.step import ImplicitStep, LegacyStep
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bindings.errors import JsException, NonRetryableError, error_info
-from bindings.step import ImplicitStep
+from stepwell.bindings.errors import JsException, NonRetryableError, error_info
+from stepwell.bindings.step import ImplicitStep
 
 pytestmark = pytest.mark.anyio
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bindings.step import ImplicitStep, LegacyStep
-from bindings.values import JsDict, jsnull
+from stepwell.bindings.step import ImplicitStep, LegacyStep
+from stepwell.bindings.values import JsDict, jsnull
 
 pytestmark = pytest.mark.anyio
 

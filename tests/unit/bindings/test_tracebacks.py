@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bindings.errors import NonRetryableError, user_traceback
-from bindings.tracebacks import error_text, is_ours, without_engine_frames
-from bindings.values import encode
+from stepwell.bindings.errors import NonRetryableError, user_traceback
+from stepwell.bindings.tracebacks import error_text, is_ours, without_engine_frames
+from stepwell.bindings.values import encode
 
 
 def fail(error: Exception) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bindings.errors import NonRetryableError
-from bindings.modules import workers
-from bindings.modules.workers import rpc, utils
-from bindings.values import JsDict, jsnull
+from stepwell.bindings.errors import NonRetryableError
+from stepwell.bindings.modules import workers
+from stepwell.bindings.modules.workers import rpc, utils
+from stepwell.bindings.values import JsDict, jsnull
 
 pytestmark = pytest.mark.anyio
 
@@ -71,7 +71,7 @@ def test_every_exported_name_is_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", SUBMODULES)
 def test_every_submodule_is_there(name: str) -> None:
-    assert getattr(workers, name) is importlib.import_module(f"bindings.modules.workers.{name}")
+    assert getattr(workers, name) is importlib.import_module(f"stepwell.bindings.modules.workers.{name}")
 
 
 def test_a_missing_name_is_the_sdks_attribute_error() -> None:
@@ -129,12 +129,14 @@ def test_what_cannot_be_sent_is_refused_when_converted_by_hand() -> None:
         rpc.python_to_rpc({"a": [(1,)]})
 
 
-@pytest.mark.parametrize("module", ["bindings.step", "bindings.workflow", "bindings.entrypoints"])
+@pytest.mark.parametrize(
+    "module", ["stepwell.bindings.step", "stepwell.bindings.workflow", "stepwell.bindings.entrypoints"]
+)
 def test_what_every_workflow_needs_does_not_import_http(module: str) -> None:
     import subprocess
     import sys
 
-    script = f"import sys, {module}; print(*(m for m in sys.modules if m in ('http', 'httpx', 'bindings.http')))"
+    script = f"import sys, {module}; print(*(m for m in sys.modules if m in ('http', 'httpx', 'stepwell.bindings.web.http')))"
 
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 

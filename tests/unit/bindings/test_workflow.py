@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bindings.errors import ErrorInfo, JsException
-from bindings.js_values import Object, to_js
-from bindings.values import Encoded, encode, jsnull
-from bindings.workflow import Workflow
+from stepwell.bindings.errors import ErrorInfo, JsException
+from stepwell.bindings.js.values import Object, to_js
+from stepwell.bindings.values import Encoded, encode, jsnull
+from stepwell.bindings.workflow import Workflow
 
 pytestmark = pytest.mark.anyio
 

@@ -10,9 +10,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from emulator.cli import main
-from emulator.cli_clock import _duration
-from emulator.cli_instances import _date
+from stepwell.emulator.cli.clock import _duration
+from stepwell.emulator.cli.instances import _date
+from stepwell.emulator.cli.main import main
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_without_an_emulator_a_command_says_how_to_start_one(
     monkeypatch.chdir(tmp_path)
     port = () if command == ("clock",) else ("--port", str(unused_tcp_port))
     if not port:
-        monkeypatch.setattr("emulator.client.DEFAULT_URL", f"http://localhost:{unused_tcp_port}")
+        monkeypatch.setattr("stepwell.emulator.cli.client.DEFAULT_URL", f"http://localhost:{unused_tcp_port}")
 
     result = CliRunner().invoke(main, [*command, *port])
 

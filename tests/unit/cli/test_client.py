@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.client import Client, ClientError, Server, find_server
+from stepwell.emulator.cli.client import Client, ClientError, Server, find_server
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from emulator.cli import main
-from emulator.cli_init import worker_name
-from emulator.config import load_project
+from stepwell.emulator.cli.init import worker_name
+from stepwell.emulator.cli.main import main
+from stepwell.emulator.config import load_project
 
 
 def init(*arguments: str | Path) -> Result:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emulator.cli_tables import print_step
+from stepwell.emulator.cli.tables import print_step
 
 OPEN: dict[str, Any] = {
     "name": "slow-1",

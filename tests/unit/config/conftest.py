@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.config import ConfigError, Project, load_project
+from stepwell.emulator.config import ConfigError, Project, load_project
 
 MINIMAL = {"name": "w", "main": "src/index.js", "compatibility_date": "2026-07-01"}
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.config.compatibility import flag_table, resolve_flags
-from emulator.config.flag_table import ROWS
+from stepwell.emulator.config.compatibility import flag_table, resolve_flags
+from stepwell.emulator.config.flag_table import ROWS
 
 DATE = re.compile(r"20\d\d-\d\d-\d\d")
 FLAG = re.compile(r"[a-z0-9_-]+")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.config import ConfigError, Project, load_project
+from stepwell.emulator.config import ConfigError, Project, load_project
 
 Load = Callable[..., Project]
 

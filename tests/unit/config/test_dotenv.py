@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.config import dotenv
+from stepwell.emulator.config import dotenv
 
 
 @pytest.mark.parametrize(

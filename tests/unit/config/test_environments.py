@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from emulator.config import ConfigError, Project
+from stepwell.emulator.config import ConfigError, Project
 
 Load = Callable[..., Project]
 Texts = Callable[..., list[str]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.config import ConfigError, find_config
+from stepwell.emulator.config import ConfigError, find_config
 
 
 def put(path: Path, text: str = "{}") -> Path:

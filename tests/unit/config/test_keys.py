@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.config import ConfigError, DevConfig, Project, ServiceConfig, load_project
+from stepwell.emulator.config import ConfigError, DevConfig, Project, ServiceConfig, load_project
 
 Load = Callable[..., Project]
 Texts = Callable[..., list[str]]

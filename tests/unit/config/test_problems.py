@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.config import ConfigError, Problem, class_not_exported, near_matches, not_a_workflow
-from emulator.config.problems import Problems, printable, render, shown
+from stepwell.emulator.config import ConfigError, Problem, class_not_exported, near_matches, not_a_workflow
+from stepwell.emulator.config.problems import Problems, printable, render, shown
 
 
 def test_problems_are_lines_under_the_name_of_the_file() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emulator.config import ConfigError, Project, WorkflowConfig, load_project, open_project
+from stepwell.emulator.config import ConfigError, Project, WorkflowConfig, load_project, open_project
 
 Load = Callable[..., Project]
 
@@ -85,10 +85,10 @@ def test_errors_come_with_their_heading(load: Load) -> None:
 def test_reading_a_project_needs_no_module_that_only_some_projects_need(write_project: Callable[..., Path]) -> None:
     folder = write_project(PYTHON_WORKER)
     code = (
-        "import sys, pathlib, emulator.config as c\n"
+        "import sys, pathlib, stepwell.emulator.config as c\n"
         f"c.open_project(pathlib.Path({str(folder)!r}), environ={{}})\n"
-        "print([name for name in ('tomllib', 'cronsim', 'dotenv', 'pyjson5', 'difflib', 'emulator.config.dotenv',"
-        " 'emulator.limits') if name in sys.modules])"
+        "print([name for name in ('tomllib', 'cronsim', 'dotenv', 'pyjson5', 'difflib', 'stepwell.emulator.config.dotenv',"
+        " 'stepwell.emulator.limits') if name in sys.modules])"
     )
 
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.config import ConfigError, jsonc
-from emulator.config.reading import MAX_BYTES, read_config
+from stepwell.emulator.config import ConfigError, jsonc
+from stepwell.emulator.config.reading import MAX_BYTES, read_config
 
 
 def read(tmp_path: Path, text: str | bytes, name: str = "wrangler.jsonc") -> dict[str, object]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from emulator import switches
-from emulator.config import ConfigError, Settings, open_project
-from emulator.config.setting_table import TABLE
+from stepwell.emulator import switches
+from stepwell.emulator.config import ConfigError, Settings, open_project
+from stepwell.emulator.config.setting_table import TABLE
 
 Open = Callable[..., Settings]
 

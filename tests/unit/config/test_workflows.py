@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from emulator.config import ConfigError, Project, WorkflowConfig
+from stepwell.emulator.config import ConfigError, Project, WorkflowConfig
 
 WORKFLOW = {"binding": "WF", "name": "orders", "class_name": "Orders"}
 Load = Callable[..., Project]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from emulator.storage.records import (
+from stepwell.emulator.storage.records import (
     EventType,
     HistoryRow,
     InstanceRow,

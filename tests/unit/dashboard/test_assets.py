@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from emulator.dashboard.assets import assets, joined, modules, version
-from emulator.dashboard.urls import Urls
+from stepwell.emulator.dashboard.parts.assets import assets, joined, modules, version
+from stepwell.emulator.dashboard.parts.urls import Urls
 
 _IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "\./(\w+)\.js";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?function (\w+)", re.MULTILINE)

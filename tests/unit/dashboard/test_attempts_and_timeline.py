@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import pytest
 
-from emulator.dashboard.attempts import tries_by_step
-from emulator.dashboard.passes import PassView, pass_views
-from emulator.dashboard.scale import AxisLabel, folded_scale
-from emulator.dashboard.steps import StepView, settings_of, step_output, step_views
-from emulator.dashboard.timeline import build_timeline
-from emulator.storage.records import PassCause, PassRow, StepKind, StepState
+from stepwell.emulator.dashboard.instance.attempts import tries_by_step
+from stepwell.emulator.dashboard.instance.passes import PassView, pass_views
+from stepwell.emulator.dashboard.instance.scale import AxisLabel, folded_scale
+from stepwell.emulator.dashboard.instance.steps import StepView, settings_of, step_output, step_views
+from stepwell.emulator.dashboard.instance.timeline import build_timeline
+from stepwell.emulator.storage.records import PassCause, PassRow, StepKind, StepState
 from tests.unit.dashboard.conftest import MakeHistory, MakeInstance, MakeStep
 
 ERROR = json.dumps({"error": {"name": "Error", "message": "no"}, "retryDelayMs": 1_000})

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from emulator.dashboard.columns import chosen_columns
+from stepwell.emulator.dashboard.list.columns import chosen_columns
 
 
 @pytest.mark.parametrize(

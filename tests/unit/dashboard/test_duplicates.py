@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from emulator.dashboard.steps import step_views
-from emulator.dashboard.workflows import carry_view
-from emulator.storage.records import StepKind, StepState
+from stepwell.emulator.dashboard.instance.steps import step_views
+from stepwell.emulator.dashboard.workflows.view import carry_view
+from stepwell.emulator.storage.records import StepKind, StepState
 from tests.unit.dashboard.conftest import MakeStep
 
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from bindings.errors import ErrorInfo
-from emulator.dashboard.errors import SourceFile, error_view, load_error, stack_frames
-from emulator.dashboard.explanations import explain
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.emulator.dashboard.parts.errors import SourceFile, error_view, load_error, stack_frames
+from stepwell.emulator.dashboard.parts.explanations import explain
 
 PYTHON = """Traceback (most recent call last):
   File "/project/shop.py", line 3, in pay

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.dashboard.excerpt import FIRST, NEWEST, UNFOLDED, WHOLE, excerpt
+from stepwell.emulator.dashboard.instance.excerpt import FIRST, NEWEST, UNFOLDED, WHOLE, excerpt
 
 
 def test_a_run_of_some_steps_is_shown_whole() -> None:

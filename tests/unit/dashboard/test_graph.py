@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from emulator.dashboard.graph import build_graph
-from emulator.storage.records import StepKind, StepState
-from emulator.storage.view_records import StepBrief
+from stepwell.emulator.dashboard.instance.graph import build_graph
+from stepwell.emulator.storage.records import StepKind, StepState
+from stepwell.emulator.storage.view_records import StepBrief
 
 
 def brief(seq: int, name: str, start: int, end: int | None, parent: int | None = None) -> StepBrief:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from emulator.dashboard.instance import build_instance
-from emulator.dashboard.instance_inputs import InstanceInputs
-from emulator.storage.records import HistoryRow, InstanceRow, InstanceValues, WorkflowRow
+from stepwell.emulator.dashboard.instance.inputs import InstanceInputs
+from stepwell.emulator.dashboard.instance.view import build_instance
+from stepwell.emulator.storage.records import HistoryRow, InstanceRow, InstanceValues, WorkflowRow
 from tests.unit.dashboard.conftest import MakeHistory, MakeInstance
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from emulator.dashboard.columns import chosen_columns
-from emulator.dashboard.listing import ListInputs, ListView, build_list, focus_places
-from emulator.dashboard.query import parse_query
-from emulator.storage.records import Status, StepState, WorkflowRow
-from emulator.storage.view_records import Cursor, ListPage, Order, StepTally
+from stepwell.emulator.dashboard.list.columns import chosen_columns
+from stepwell.emulator.dashboard.list.query import parse_query
+from stepwell.emulator.dashboard.list.view import ListInputs, ListView, build_list, focus_places
+from stepwell.emulator.storage.records import Status, StepState, WorkflowRow
+from stepwell.emulator.storage.view_records import Cursor, ListPage, Order, StepTally
 from tests.unit.dashboard.conftest import MakeInstance
 
 

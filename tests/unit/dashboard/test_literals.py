@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from bindings.json_view import to_json
-from bindings.values import decode, encode
-from emulator.dashboard.literals import as_json, as_python
-from tests.unit.bindings.test_codec_properties import few, same
-from tests.unit.bindings.test_codec_properties import values as any_value
+from stepwell.bindings.values import decode, encode
+from stepwell.bindings.values.json_view import to_json
+from stepwell.emulator.dashboard.values.literals import as_json, as_python
+from tests.unit.bindings.values.test_codec_properties import few, same
+from tests.unit.bindings.values.test_codec_properties import values as any_value
 
-VECTORS = json.loads((Path(__file__).parents[1] / "bindings" / "vectors.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[1] / "bindings" / "values" / "vectors.json").read_text())
 TEXTS = {vector["name"]: vector["text"] for vector in VECTORS}
 
 

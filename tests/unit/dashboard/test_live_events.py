@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from emulator.engine_thread import EngineThread
-from emulator.server.blocking import LoopWatch
-from emulator.server.live import REMEMBERED, LiveEvents
-from emulator.server.notices import Notices
+from stepwell.emulator.threads.engine_thread import EngineThread
+from stepwell.emulator.web.blocking import LoopWatch
+from stepwell.emulator.web.live import REMEMBERED, LiveEvents
+from stepwell.emulator.web.notices import Notices
 
 pytestmark = pytest.mark.anyio
 

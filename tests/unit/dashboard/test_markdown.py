@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from bindings.errors import ErrorInfo
-from emulator.dashboard.diff import Run, compare
-from emulator.dashboard.errors import SourceFile, error_view
-from emulator.dashboard.instance import build_instance
-from emulator.dashboard.instance_inputs import InstanceInputs
-from emulator.dashboard.markdown import diff_markdown, error_markdown, instance_markdown
-from emulator.storage.records import InstanceValues, Status, WorkflowRow
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.emulator.dashboard.instance.inputs import InstanceInputs
+from stepwell.emulator.dashboard.instance.view import build_instance
+from stepwell.emulator.dashboard.parts.errors import SourceFile, error_view
+from stepwell.emulator.dashboard.runs.diff import Run, compare
+from stepwell.emulator.dashboard.runs.markdown import diff_markdown, error_markdown, instance_markdown
+from stepwell.emulator.storage.records import InstanceValues, Status, WorkflowRow
 from tests.unit.dashboard.conftest import MakeInstance, MakeStep
 
 STACK = 'Traceback (most recent call last):\n  File "/p/shop.py", line 2, in pay\n    charge(card)\nDeclined: no\n'

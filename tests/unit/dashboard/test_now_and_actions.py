@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from bindings.errors import ErrorInfo
-from emulator.dashboard.actions import buttons
-from emulator.dashboard.attempts import tries_by_step
-from emulator.dashboard.errors import error_view
-from emulator.dashboard.now import now_view
-from emulator.dashboard.steps import step_views
-from emulator.engine.lifecycle import allowed
-from emulator.storage.records import Status, StepKind, StepRow, StepState
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.emulator.dashboard.actions.buttons import buttons
+from stepwell.emulator.dashboard.instance.attempts import tries_by_step
+from stepwell.emulator.dashboard.instance.now import now_view
+from stepwell.emulator.dashboard.instance.steps import step_views
+from stepwell.emulator.dashboard.parts.errors import error_view
+from stepwell.emulator.engine.lifecycle import allowed
+from stepwell.emulator.storage.records import Status, StepKind, StepRow, StepState
 from tests.unit.dashboard.conftest import MakeHistory, MakeInstance, MakeStep
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.dashboard.query import WORDS, parse_query
-from emulator.storage.records import PageFilter, Status, Trigger
+from stepwell.emulator.dashboard.list.query import WORDS, parse_query
+from stepwell.emulator.storage.records import PageFilter, Status, Trigger
 
 NOW = 10_000_000
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from emulator.dashboard.realtime import RealTime
-from emulator.dashboard.steps import step_views
-from emulator.dashboard.timeline import build_timeline
-from emulator.storage.records import ClockMove, StepKind
+from stepwell.emulator.dashboard.instance.realtime import RealTime
+from stepwell.emulator.dashboard.instance.steps import step_views
+from stepwell.emulator.dashboard.instance.timeline import build_timeline
+from stepwell.emulator.storage.records import ClockMove, StepKind
 from tests.unit.dashboard.conftest import MakeInstance, MakeStep
 
 HOUR = 3_600_000

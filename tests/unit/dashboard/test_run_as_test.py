@@ -9,9 +9,17 @@ from typing import Any
 import pytest
 from workers import WorkflowEntrypoint
 
-from emulator.dashboard.pytest_text import as_pytest
-from emulator.dashboard.repeatable import CopiedRun
-from emulator.storage.records import InstanceRow, InstanceValues, Status, StepKind, StepRow, StepState, WorkflowRow
+from stepwell.emulator.dashboard.runs.pytest_text import as_pytest
+from stepwell.emulator.dashboard.runs.repeatable import CopiedRun
+from stepwell.emulator.storage.records import (
+    InstanceRow,
+    InstanceValues,
+    Status,
+    StepKind,
+    StepRow,
+    StepState,
+    WorkflowRow,
+)
 from tests.unit.dashboard.conftest import MakeInstance, MakeStep
 
 Copied = Callable[..., str]

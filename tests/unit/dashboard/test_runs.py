@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.dashboard.advice import advise
-from emulator.dashboard.clipboard import create_snippets, event_snippets, instance_snippets
-from emulator.dashboard.diff import Run, compare, in_order, value_changes
-from emulator.dashboard.graph import build_graph
-from emulator.dashboard.run_files import load
-from emulator.dashboard.saved import NotARun, SavedRun, save
-from emulator.dashboard.urls import Urls, part_text
-from emulator.storage.records import (
+from stepwell.emulator.dashboard.instance.advice import advise
+from stepwell.emulator.dashboard.instance.graph import build_graph
+from stepwell.emulator.dashboard.parts.clipboard import create_snippets, event_snippets, instance_snippets
+from stepwell.emulator.dashboard.parts.urls import Urls, part_text
+from stepwell.emulator.dashboard.runs.diff import Run, compare, in_order, value_changes
+from stepwell.emulator.dashboard.runs.run_files import load
+from stepwell.emulator.dashboard.runs.saved import NotARun, SavedRun, save
+from stepwell.emulator.storage.records import (
     InstanceRow,
     InstanceValues,
     Status,
@@ -20,7 +20,7 @@ from emulator.storage.records import (
     StepState,
     WorkflowRow,
 )
-from emulator.storage.view_records import StepBrief
+from stepwell.emulator.storage.view_records import StepBrief
 from tests.unit.dashboard.conftest import DO_CONFIG, MakeHistory, MakeInstance, MakeStep
 
 

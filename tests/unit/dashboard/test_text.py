@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.dashboard import text
+from stepwell.emulator.dashboard.parts import text
 
 
 @pytest.mark.parametrize(

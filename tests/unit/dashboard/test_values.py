@@ -4,8 +4,17 @@ import json
 
 import pytest
 
-from bindings import values
-from emulator.dashboard.values import ON_ITS_PAGE, Bounds, Node, NoSuchPart, hits_in, part_view, tree_of, value_view
+from stepwell.bindings import values
+from stepwell.emulator.dashboard.values.view import (
+    ON_ITS_PAGE,
+    Bounds,
+    Node,
+    NoSuchPart,
+    hits_in,
+    part_view,
+    tree_of,
+    value_view,
+)
 
 
 def leaf(text: str) -> Node:

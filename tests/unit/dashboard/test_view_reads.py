@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from emulator.storage import queries
-from emulator.storage.records import (
+from stepwell.emulator.storage import queries
+from stepwell.emulator.storage.records import (
     CallSite,
     EventType,
     NewInstance,
@@ -20,8 +20,8 @@ from emulator.storage.records import (
     Trigger,
     VersionRow,
 )
-from emulator.storage.sqlite import SqliteStore
-from emulator.storage.view_records import Cursor, ListPage, Order, StepStretch
+from stepwell.emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.storage.view_records import Cursor, ListPage, Order, StepStretch
 from tests.unit.dashboard.conftest import DO_CONFIG
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from emulator.dashboard.where import where
-from emulator.storage.records import Status, StepKind, StepState
-from emulator.storage.view_records import StepBrief
+from stepwell.emulator.dashboard.parts.where import where
+from stepwell.emulator.storage.records import Status, StepKind, StepState
+from stepwell.emulator.storage.view_records import StepBrief
 from tests.unit.dashboard.conftest import DO_CONFIG, MakeInstance
 
 

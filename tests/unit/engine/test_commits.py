@@ -7,10 +7,10 @@ import logging
 
 import pytest
 
-from emulator.clock import Slice, turns
-from emulator.engine.durability import Commits
-from emulator.engine.engine import Engine
-from emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.clock import Slice, turns
+from stepwell.emulator.engine.durability import Commits
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.storage.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio
 

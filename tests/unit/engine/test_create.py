@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from bindings.values import NULL_TEXT, UNDEFINED_TEXT, encode
-from emulator.storage.records import Trigger
+from stepwell.bindings.values import NULL_TEXT, UNDEFINED_TEXT, encode
+from stepwell.emulator.storage.records import Trigger
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +39,7 @@ async def test_ids_that_cloudflare_refuses(ready, caught, instance_id) -> None:
 
 
 def _any():
-    from emulator.storage.records import PageFilter
+    from stepwell.emulator.storage.records import PageFilter
 
     return PageFilter()
 

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from bindings.ports import StreamOutput
-from emulator.clock import turns
+from stepwell.bindings.ports import StreamOutput
+from stepwell.emulator.clock import turns
 
 pytestmark = pytest.mark.anyio
 

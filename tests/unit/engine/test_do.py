@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bindings.values import UNDEFINED_TEXT
-from emulator.storage.records import StepKind, StepState
+from stepwell.bindings.values import UNDEFINED_TEXT
+from stepwell.emulator.storage.records import StepKind, StepState
 
 pytestmark = pytest.mark.anyio
 

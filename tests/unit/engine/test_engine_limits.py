@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from bindings.ports import StreamOutput
-from bindings.values import Encoded, encode
-from emulator.limits import Limits
+from stepwell.bindings.ports import StreamOutput
+from stepwell.bindings.values import Encoded, encode
+from stepwell.emulator.limits import Limits
 
 pytestmark = pytest.mark.anyio
 

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from bindings.values import UNDEFINED_TEXT, decode, encode
-from emulator.storage.records import StepState
+from stepwell.bindings.values import UNDEFINED_TEXT, decode, encode
+from stepwell.emulator.storage.records import StepState
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from bindings.errors import HostCrashed
-from emulator.clock import turns
+from stepwell.bindings.errors import HostCrashed
+from stepwell.emulator.clock import turns
 
 pytestmark = pytest.mark.anyio
 

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from bindings.errors import WorkflowError
-from bindings.values import encode
-from emulator.clock import turns
-from emulator.engine.lifecycle import (
+from stepwell.bindings.errors import WorkflowError
+from stepwell.bindings.values import encode
+from stepwell.emulator.clock import turns
+from stepwell.emulator.engine.lifecycle import (
     BUSY,
     TABLE,
     TRANSITIONS,
@@ -21,7 +21,7 @@ from emulator.engine.lifecycle import (
     check,
     check_transition,
 )
-from emulator.storage.records import FINITE, Status
+from stepwell.emulator.storage.records import FINITE, Status
 
 pytestmark = pytest.mark.anyio
 

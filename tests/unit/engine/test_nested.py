@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from bindings.errors import WorkerError
-from bindings.values import encode
-from emulator.clock import turns
-from emulator.storage.records import StepState
+from stepwell.bindings.errors import WorkerError
+from stepwell.bindings.values import encode
+from stepwell.emulator.clock import turns
+from stepwell.emulator.storage.records import StepState
 
 pytestmark = pytest.mark.anyio
 

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from emulator.clock import turns
-from emulator.storage.records import StepState
+from stepwell.emulator.clock import turns
+from stepwell.emulator.storage.records import StepState
 
 pytestmark = pytest.mark.anyio
 

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from bindings.errors import HostCrashed
-from bindings.values import encode
-from emulator.clock import turns
+from stepwell.bindings.errors import HostCrashed
+from stepwell.bindings.values import encode
+from stepwell.emulator.clock import turns
 
 pytestmark = pytest.mark.anyio
 

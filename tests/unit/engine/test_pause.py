@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from emulator.clock import turns
-from emulator.storage.records import StepState
+from stepwell.emulator.clock import turns
+from stepwell.emulator.storage.records import StepState
 
 pytestmark = pytest.mark.anyio
 

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from emulator.clock import turns
-from emulator.engine.admission import Admission, Slots
-from emulator.engine.definitions import WorkflowDefinition, WorkflowState
-from emulator.limits import Limits
+from stepwell.emulator.clock import turns
+from stepwell.emulator.engine.admission import Admission, Slots
+from stepwell.emulator.engine.definitions import WorkflowDefinition, WorkflowState
+from stepwell.emulator.limits import Limits
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from emulator.clock import turns
-from emulator.storage.records import EventType, NewInstance, StepState, Trigger
+from stepwell.emulator.clock import turns
+from stepwell.emulator.storage.records import EventType, NewInstance, StepState, Trigger
 
 pytestmark = pytest.mark.anyio
 

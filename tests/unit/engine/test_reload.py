@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from bindings.values import encode
-from emulator.clock import turns
+from stepwell.bindings.values import encode
+from stepwell.emulator.clock import turns
 
 pytestmark = pytest.mark.anyio
 

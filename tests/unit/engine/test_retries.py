@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bindings.errors import NonRetryableError, WorkerError
-from emulator.storage.records import EventType, StepState
+from stepwell.bindings.errors import NonRetryableError, WorkerError
+from stepwell.emulator.storage.records import EventType, StepState
 
 pytestmark = pytest.mark.anyio
 
@@ -494,7 +494,7 @@ async def test_a_delay_function_has_five_seconds(world, caught) -> None:
 
 
 async def test_a_step_that_errors_with_a_workererror_keeps_what_the_wire_said(world) -> None:
-    from bindings.errors import ErrorInfo
+    from stepwell.bindings.errors import ErrorInfo
 
     async def flow(params, step):
         await step.do("a", failing(world, error=WorkerError(ErrorInfo("RangeError", "far"))), retries(0, 1))

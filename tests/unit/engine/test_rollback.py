@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from bindings.errors import NonRetryableError
-from bindings.ports import StreamOutput
-from bindings.values import decode
-from emulator.clock import turns
-from emulator.storage.records import EventType
+from stepwell.bindings.errors import NonRetryableError
+from stepwell.bindings.ports import StreamOutput
+from stepwell.bindings.values import decode
+from stepwell.emulator.clock import turns
+from stepwell.emulator.storage.records import EventType
 
 pytestmark = pytest.mark.anyio
 
@@ -265,7 +265,7 @@ async def test_bad_options_are_refused(world, caught, options, message) -> None:
 
 
 async def test_a_handler_that_is_no_function_is_refused(world, caught) -> None:
-    from bindings.ports import RollbackOptions
+    from stepwell.bindings.ports import RollbackOptions
 
     async def flow(params, step):
         return await caught(step.port.do("a", None, lambda ctx: "1", RollbackOptions(5)))

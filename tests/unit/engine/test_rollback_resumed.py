@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from bindings.errors import HostCrashed
-from emulator.clock import breathe, turns
-from emulator.engine.outcomes import Termination
-from emulator.storage.records import EventType, Trigger
+from stepwell.bindings.errors import HostCrashed
+from stepwell.emulator.clock import breathe, turns
+from stepwell.emulator.engine.passes.outcomes import Termination
+from stepwell.emulator.storage.records import EventType, Trigger
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bindings.ports import StreamOutput
+from stepwell.bindings.ports import StreamOutput
 
 pytestmark = pytest.mark.anyio
 

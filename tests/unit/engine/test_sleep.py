@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from emulator.storage.records import StepKind, StepState
+from stepwell.emulator.storage.records import StepKind, StepState
 
 pytestmark = pytest.mark.anyio
 

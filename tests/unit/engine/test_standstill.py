@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from emulator.clock import CountedSlice, LoopWatch, SystemClock, VirtualClock, turns
-from emulator.engine.timers import Deadlines
+from stepwell.emulator.clock import CountedSlice, LoopWatch, SystemClock, VirtualClock, turns
+from stepwell.emulator.engine.time.timers import Deadlines
 
 pytestmark = pytest.mark.anyio
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bindings.errors import ErrorInfo, WorkerError, WorkflowInternalError
-from bindings.ports import StreamOutput
-from emulator.clock import turns
-from emulator.engine.streams import PIECE_BYTES, preview
-from emulator.storage.records import EventType
+from stepwell.bindings.errors import ErrorInfo, WorkerError, WorkflowInternalError
+from stepwell.bindings.ports import StreamOutput
+from stepwell.emulator.clock import turns
+from stepwell.emulator.engine.passes.streams import PIECE_BYTES, preview
+from stepwell.emulator.storage.records import EventType
 
 pytestmark = pytest.mark.anyio
 

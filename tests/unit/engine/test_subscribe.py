@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from bindings.values import encode
-from emulator.clock import turns
-from emulator.storage.records import EventType
+from stepwell.bindings.values import encode
+from stepwell.emulator.clock import turns
+from stepwell.emulator.storage.records import EventType
 
 pytestmark = pytest.mark.anyio
 

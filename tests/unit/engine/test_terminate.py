@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from bindings.errors import NonRetryableError
-from emulator.clock import turns
+from stepwell.bindings.errors import NonRetryableError
+from stepwell.emulator.clock import turns
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bindings.errors import WorkerError
+from stepwell.bindings.errors import WorkerError
 
 pytestmark = pytest.mark.anyio
 

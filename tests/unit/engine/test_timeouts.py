@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from emulator.clock import turns
+from stepwell.emulator.clock import turns
 
 pytestmark = pytest.mark.anyio
 

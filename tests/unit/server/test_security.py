@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from emulator.server.addresses import is_loopback
-from emulator.server.security import foreign_host
+from stepwell.emulator.server.addresses import is_loopback
+from stepwell.emulator.server.security import foreign_host
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,16 @@ from typing import Any
 
 import pytest
 
-from emulator.storage.records import EventType, NewInstance, StepKind, StepRow, StepState, Trigger, VersionRow
-from emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.storage.records import (
+    EventType,
+    NewInstance,
+    StepKind,
+    StepRow,
+    StepState,
+    Trigger,
+    VersionRow,
+)
+from stepwell.emulator.storage.sqlite import SqliteStore
 
 
 class Shelf:

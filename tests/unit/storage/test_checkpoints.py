@@ -8,8 +8,8 @@ from contextlib import closing
 import apsw
 import pytest
 
-from emulator.storage.checkpoints import Checkpoints
-from emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.storage.checkpoints import Checkpoints
+from stepwell.emulator.storage.sqlite import SqliteStore
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from emulator.storage.connection import (
+from stepwell.emulator.storage.connection import (
     APPLICATION_ID,
     StorageError,
     explained,
@@ -15,7 +15,7 @@ from emulator.storage.connection import (
     migrations,
     open_reader,
 )
-from emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.storage.sqlite import SqliteStore
 
 NEWEST = migrations()[-1][0]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from bindings.values import encode
-from emulator.clock import VirtualClock
-from emulator.engine.definitions import Version, WorkflowDefinition
-from emulator.engine.engine import Engine
-from emulator.storage.connection import APPLICATION_ID, migrations
-from emulator.storage.records import Page, PageFilter
-from emulator.storage.sqlite import SqliteStore
+from stepwell.bindings.values import encode
+from stepwell.emulator.clock import VirtualClock
+from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.storage.connection import APPLICATION_ID, migrations
+from stepwell.emulator.storage.records import Page, PageFilter
+from stepwell.emulator.storage.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio
 
@@ -126,7 +126,7 @@ async def test_everything_in_it_goes_on(dump: Path, tmp_path: Path) -> None:
 
 
 def test_codes_that_lie_in_databases_never_change() -> None:
-    from emulator.storage import codes
+    from stepwell.emulator.storage import codes
 
     assert {str(status): code for status, code in codes.STATUS_CODES.items()} == {
         "queued": 0,

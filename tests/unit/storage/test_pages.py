@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from emulator.storage import pages
-from emulator.storage.records import InstanceRow, NewInstance, Page, PageFilter, Status, Trigger
-from emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.storage import pages
+from stepwell.emulator.storage.records import InstanceRow, NewInstance, Page, PageFilter, Status, Trigger
+from stepwell.emulator.storage.sqlite import SqliteStore
 
 STATUSES = [(), (Status.WAITING,), (Status.COMPLETE, Status.WAITING, Status.PAUSED)]
 DATES = [(None, None), (30, None), (None, 60), (30, 60), (200, None)]

@@ -10,10 +10,19 @@ from collections.abc import Callable, Iterator
 import apsw
 import pytest
 
-from emulator.storage.pages import count_statement
-from emulator.storage.queries import statements
-from emulator.storage.records import NewInstance, Page, PageFilter, Status, StepKind, StepRow, StepState, Trigger
-from emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.storage.pages import count_statement
+from stepwell.emulator.storage.queries import statements
+from stepwell.emulator.storage.records import (
+    NewInstance,
+    Page,
+    PageFilter,
+    Status,
+    StepKind,
+    StepRow,
+    StepState,
+    Trigger,
+)
+from stepwell.emulator.storage.sqlite import SqliteStore
 
 #: Machine instructions between two calls of the handler.
 GRAIN = 50

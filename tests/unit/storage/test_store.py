@@ -7,7 +7,7 @@ import threading
 import apsw
 import pytest
 
-from emulator.storage.records import (
+from stepwell.emulator.storage.records import (
     EventType,
     LogRow,
     Page,
@@ -18,8 +18,8 @@ from emulator.storage.records import (
     Trigger,
     VersionRow,
 )
-from emulator.storage.sealing import seal, unseal
-from emulator.storage.store import Conflict
+from stepwell.emulator.storage.sealing import seal, unseal
+from stepwell.emulator.storage.store import Conflict
 
 T = EventType
 
@@ -63,7 +63,7 @@ def test_versions_come_newest_first_without_their_sources(shelf) -> None:
 
 
 def test_v2_a_used_id_inserts_nothing(shelf) -> None:
-    from emulator.storage.records import NewInstance
+    from stepwell.emulator.storage.records import NewInstance
 
     first = shelf.add("one", params='"first"')
     second = shelf.store.insert_instance(NewInstance(shelf.workflow, "one", 99, 1, Trigger.API, '"second"'), None)

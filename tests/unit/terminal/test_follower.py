@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 
-from emulator.storage.sqlite import SqliteStore
-from emulator.terminal.follower import Follower
-from emulator.terminal.printer import Printer
+from stepwell.emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.terminal.follower import Follower
+from stepwell.emulator.terminal.printer import Printer
 
 
 def test_after_the_last_word_nothing_is_told() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bindings.errors import ErrorInfo
-from emulator.storage.records import EventType, HistoryRow
-from emulator.terminal.lines import line_of
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.emulator.storage.records import EventType, HistoryRow
+from stepwell.emulator.terminal.lines import line_of
 
 
 def hint(cause: ErrorInfo | None) -> str | None:

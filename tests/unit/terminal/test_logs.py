@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from emulator.terminal.logs import LIBRARIES, configure_logging
-from emulator.terminal.printer import Printer
-from emulator.terminal.style import Style
+from stepwell.emulator.terminal.logs import LIBRARIES, configure_logging
+from stepwell.emulator.terminal.printer import Printer
+from stepwell.emulator.terminal.style import Style
 
 
 @pytest.fixture

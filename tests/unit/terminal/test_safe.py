@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from emulator.terminal import safe
-from emulator.terminal.lines import Line
-from emulator.terminal.printer import Printer
-from emulator.terminal.style import Style
+from stepwell.emulator.terminal import safe
+from stepwell.emulator.terminal.lines import Line
+from stepwell.emulator.terminal.printer import Printer
+from stepwell.emulator.terminal.style import Style
 
 
 def shown(line: Line, *, coloured: bool = False) -> str:

@@ -9,10 +9,10 @@ from unittest.mock import sentinel
 
 import pytest
 
-from emulator.terminal.printer import Printer
-from emulator.terminal.style import Style
-from emulator.terminal.user_output import UserOutput
-from emulator.worker.console import ConsoleLine
+from stepwell.emulator.terminal.printer import Printer
+from stepwell.emulator.terminal.style import Style
+from stepwell.emulator.terminal.user_output import UserOutput
+from stepwell.emulator.worker.console import ConsoleLine
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from emulator.worker.selector import EagerSelector
+from stepwell.emulator.worker.workerd.selector import EagerSelector
 
 Pair = tuple[EagerSelector, socket.socket]
 

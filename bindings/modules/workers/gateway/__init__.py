@@ -1,6 +1,6 @@
 """`workers.gateway`."""
 
-from bindings.gateway import BaseOptions as BaseOptions
-from bindings.gateway import EncodeBody as EncodeBody
+from stepwell.bindings.gateway import BaseOptions as BaseOptions
+from stepwell.bindings.gateway import EncodeBody as EncodeBody
 
 __all__ = ["BaseOptions", "EncodeBody"]

@@ -1,4 +1,4 @@
 """`workers.gateway.options`."""
 
-from bindings.gateway import BaseOptions as BaseOptions
-from bindings.gateway import EncodeBody as EncodeBody
+from stepwell.bindings.gateway import BaseOptions as BaseOptions
+from stepwell.bindings.gateway import EncodeBody as EncodeBody

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from emulator.clock import Timer, VirtualClock
-from emulator.testing.contract_cases import Case
+from stepwell.emulator.clock import Timer, VirtualClock
+from stepwell.emulator.testing.contract.cases import Case
 
 
 class HurriedClock(VirtualClock):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.testing.contract_cases import Case, CasesError, Selection, default_suite, load_cases
+from stepwell.emulator.testing.contract.cases import Case, CasesError, Selection, default_suite, load_cases
 
 
 def a_case(**fields: object) -> Case:

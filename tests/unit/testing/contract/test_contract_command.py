@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from emulator.clock import SystemClock
-from emulator.testing.contract_cases import CasesError, Selection
-from emulator.testing.contract_compare import Rules
-from emulator.testing.contract_processes import Command, Servers, TargetError
-from emulator.testing.contract_runner import ContractOptions, choose_cases, for_language, run_contract
-from emulator.testing.contract_targets import started
+from stepwell.emulator.clock import SystemClock
+from stepwell.emulator.testing.contract.cases import CasesError, Selection
+from stepwell.emulator.testing.contract.compare import Rules
+from stepwell.emulator.testing.contract.processes import Command, Servers, TargetError
+from stepwell.emulator.testing.contract.runner import ContractOptions, choose_cases, for_language, run_contract
+from stepwell.emulator.testing.contract.targets import started
 
 
 def run(options: ContractOptions) -> tuple[int, str]:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from emulator.testing.contract_cases import Case
-from emulator.testing.contract_compare import (
+from stepwell.emulator.testing.contract.cases import Case
+from stepwell.emulator.testing.contract.compare import (
     ABSENT,
     Difference,
     Rules,

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from emulator.testing.contract_cases import Case
-from emulator.testing.contract_drive import CaseRun, Observation
+from stepwell.emulator.testing.contract.cases import Case
+from stepwell.emulator.testing.contract.drive import CaseRun, Observation
 from tests.unit.testing.contract.conftest import HurriedClock, ScriptedDeployment
 
 ID = "c-1"

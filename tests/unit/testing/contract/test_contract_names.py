@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from emulator.clock import VirtualClock
-from emulator.testing.contract_names import Names, broken_rules
+from stepwell.emulator.clock import VirtualClock
+from stepwell.emulator.testing.contract.names import Names, broken_rules
 
 PROGRAM = [{"op": "return", "value": 1}]
 ID = "sleep-zero-1a2b3c4d"

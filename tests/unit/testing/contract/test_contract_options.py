@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 import pytest
 
-from emulator.testing.contract import contract, contract_options
-from emulator.testing.contract_cases import Selection
-from emulator.testing.contract_compare import Rules
-from emulator.testing.contract_runner import ContractOptions
+from stepwell.emulator.testing.contract.cases import Selection
+from stepwell.emulator.testing.contract.command import contract, contract_options
+from stepwell.emulator.testing.contract.compare import Rules
+from stepwell.emulator.testing.contract.runner import ContractOptions
 
 
 def options(*args: str) -> ContractOptions:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from emulator.testing.contract_cases import Case
-from emulator.testing.contract_compare import Rules
-from emulator.testing.contract_report import Report, judge, report_on, short, written_at
-from emulator.testing.contract_run import Outcome
-from emulator.testing.contract_view import MOST, show_report
+from stepwell.emulator.testing.contract.cases import Case
+from stepwell.emulator.testing.contract.compare import Rules
+from stepwell.emulator.testing.contract.report import Report, judge, report_on, short, written_at
+from stepwell.emulator.testing.contract.run import Outcome
+from stepwell.emulator.testing.contract.view import MOST, show_report
 
 CaseOf = Callable[..., Case]
 COMPLETE = {"ok": {"status": "complete"}}

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.testing.contract_cases import Case
-from emulator.testing.contract_drive import HttpDeployment
-from emulator.testing.contract_run import Outcome, Wanted, run_cases
+from stepwell.emulator.testing.contract.cases import Case
+from stepwell.emulator.testing.contract.drive import HttpDeployment
+from stepwell.emulator.testing.contract.run import Outcome, Wanted, run_cases
 from tests.unit.testing.contract.conftest import HurriedClock, ScriptedDeployment
 
 CaseOf = Callable[..., Case]

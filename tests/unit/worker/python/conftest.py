@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from bindings.context import StepFrame, current_step
-from bindings.ports import RunEvent, StepContext
-from bindings.values import Encoded, decode, encode
-from emulator.config import Project, load_project
-from emulator.worker.console import ConsoleLine
-from emulator.worker.host import Generation
-from emulator.worker.importer import ModuleSpace, ProjectFinder
-from emulator.worker.python_host import PythonHost
+from stepwell.bindings.context import StepFrame, current_step
+from stepwell.bindings.ports import RunEvent, StepContext
+from stepwell.bindings.values import Encoded, decode, encode
+from stepwell.emulator.config import Project, load_project
+from stepwell.emulator.worker.console import ConsoleLine
+from stepwell.emulator.worker.host import Generation
+from stepwell.emulator.worker.python.host import PythonHost
+from stepwell.emulator.worker.python.importer import ModuleSpace, ProjectFinder
 
 NOW_MS = 4_102_444_800_000  # 2100-01-01: no test can mistake it for today
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bindings.queues import Message
-from emulator.worker.host import WorkerLoadError
-from emulator.worker.python_handlers import NoHandler
+from stepwell.bindings.queues import Message
+from stepwell.emulator.worker.host import WorkerLoadError
+from stepwell.emulator.worker.python.handlers import NoHandler
 
 pytestmark = pytest.mark.anyio
 

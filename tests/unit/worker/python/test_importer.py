@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from emulator.worker.importer import ProjectFinder
+from stepwell.emulator.worker.python.importer import ProjectFinder
 from tests.unit.worker.python.conftest import Spaces
 
 
@@ -110,7 +110,7 @@ def test_ours_are_ours_at_the_top_and_late(spaces: Spaces, name: str, late: bool
 
     found = module.go() if late else module.found
 
-    assert found.__name__.startswith("bindings.modules.")
+    assert found.__name__.startswith("stepwell.bindings.modules.")
 
 
 def test_ours_win_over_installed_packages(spaces: Spaces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_ours_win_over_installed_packages(spaces: Spaces, tmp_path: Path, monkey
 
     module = spaces.load({"src/entry.py": "import workers, js, asgi, pyodide.ffi\nfrom workers import handler"})
 
-    assert module.workers.__name__ == "bindings.modules.workers"
+    assert module.workers.__name__ == "stepwell.bindings.modules.workers"
 
 
 def test_ours_win_over_copies_in_python_modules(spaces: Spaces) -> None:
@@ -133,7 +133,7 @@ def test_ours_win_over_copies_in_python_modules(spaces: Spaces) -> None:
         }
     )
 
-    assert module.WorkflowEntrypoint.__module__ == "bindings.entrypoints"
+    assert module.WorkflowEntrypoint.__module__ == "stepwell.bindings.entrypoints"
 
 
 def test_an_asgi_module_of_the_project_is_the_projects(spaces: Spaces) -> None:
@@ -181,7 +181,7 @@ def test_packages_in_python_modules_are_found_after_installed_ones(spaces: Space
         }
     )
 
-    assert module.vendored.WHOSE == "bindings.modules.js"
+    assert module.vendored.WHOSE == "stepwell.bindings.modules.js"
 
 
 def test_installed_packages_do_not_get_our_js(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from emulator.worker.host import WorkerLoadError
+from stepwell.emulator.worker.host import WorkerLoadError
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from emulator.worker.importer import ProjectFinder
+from stepwell.emulator.worker.python.importer import ProjectFinder
 from tests.unit.worker.python.conftest import Spaces
 
 SHOP = """

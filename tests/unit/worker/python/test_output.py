@@ -13,9 +13,15 @@ from typing import Any
 
 import pytest
 
-from bindings.context import StepFrame, at_attempt_end, current_step
-from emulator.worker.console import ConsoleLine
-from emulator.worker.output import RoutedStream, end_output, enter_output, is_of_user_code, routed_output
+from stepwell.bindings.context import StepFrame, at_attempt_end, current_step
+from stepwell.emulator.worker.console import ConsoleLine
+from stepwell.emulator.worker.python.output import (
+    RoutedStream,
+    end_output,
+    enter_output,
+    is_of_user_code,
+    routed_output,
+)
 
 pytestmark = pytest.mark.anyio
 

@@ -62,7 +62,7 @@ async def test_a_stream_is_sent_chunk_by_chunk(worker: Any) -> None:
         worker,
         "async def chunks():\n    for part in ('a', 'b'):\n        yield part.encode()\n"
         "return Response(ReadableStream(chunks()))",
-        head="from bindings.streams import ReadableStream",
+        head="from stepwell.bindings.web.streams import ReadableStream",
     )
 
     answer = await loaded.request()
@@ -77,7 +77,7 @@ async def test_a_client_that_goes_away_ends_a_stream(worker: Any, request_of: An
         "async def chunks():\n    try:\n        while True:\n            yield b'a'\n"
         "    finally:\n        print('closed')\n"
         "return Response(ReadableStream(chunks()))",
-        head="from bindings.streams import ReadableStream",
+        head="from stepwell.bindings.web.streams import ReadableStream",
     )
 
     await request_of(loaded, leaves_after=1)
@@ -251,7 +251,7 @@ async def test_streams_cross_from_loop_to_loop(worker: Any, server: OtherLoop) -
     loaded = await serving(
         worker,
         "async def chunks():\n    yield b'a'\n    yield b'b'\nreturn Response(ReadableStream(chunks()))",
-        head="from bindings.streams import ReadableStream",
+        head="from stepwell.bindings.web.streams import ReadableStream",
     )
 
     assert (await server.run(loaded.request())).chunks == [b"a", b"b"]

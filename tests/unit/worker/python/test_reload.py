@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from emulator.worker.reload import watch
+from stepwell.emulator.worker.reload import watch
 
 pytestmark = pytest.mark.anyio
 

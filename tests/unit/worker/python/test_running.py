@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bindings.errors import NonRetryableError, NotSerialisable, error_info
-from bindings.ports import Schedule
+from stepwell.bindings.errors import NonRetryableError, NotSerialisable, error_info
+from stepwell.bindings.ports import Schedule
 
 pytestmark = pytest.mark.anyio
 
@@ -81,8 +81,8 @@ async def test_run_may_be_a_plain_function(worker: Any, folder: Any) -> None:
 
 
 async def test_nothing_returned_is_undefined(loaded: Any) -> None:
-    from bindings.ports import RunEvent
-    from bindings.values import EMPTY_OBJECT_TEXT, UNDEFINED_TEXT
+    from stepwell.bindings.ports import RunEvent
+    from stepwell.bindings.values import EMPTY_OBJECT_TEXT, UNDEFINED_TEXT
 
     made = await loaded("pass")
 

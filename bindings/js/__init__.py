@@ -1,0 +1,1 @@
+"""JavaScript's objects in Python, behind the modules `js` and `pyodide`."""

@@ -1,0 +1,142 @@
+"""The text of the codec to Python values; `bindings.values` says what the text looks like."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from stepwell.bindings.values.shapes import Encoded, JsDict, Value
+from stepwell.bindings.values.times import ms_datetime
+
+_SCALARS = frozenset({int, str, bool, type(None)})
+
+_scan = json.JSONDecoder(object_hook=JsDict).scan_once  # type: ignore[attr-defined]  # typeshed lacks it
+
+
+def decode(text: str) -> Value:
+    """The Python value of a text; a new object at each call.
+
+    Raises `ValueError` when the text was not written by this codec.
+    """
+    if '"$"' in text:
+        return _decode_tagged(text)
+    try:
+        value, end = _scan(text, 0)
+    except StopIteration:
+        raise ValueError(f"not a value: {text[:40]!r}") from None
+    if end != len(text):
+        raise ValueError(f"text after the value: {text[end : end + 40]!r}")
+    return value
+
+
+def _decode_tagged(text: str) -> Value:
+    try:
+        return _Decoder().value(json.loads(text))
+    except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
+        raise ValueError(f"not a value of this codec: {type(error).__name__}: {error}") from error
+
+
+def copy(value: Value, text: Encoded) -> Value:
+    """What decoding `text`, the encoding of `value`, gives; saves the work for values that never change."""
+    return value if type(value) in _SCALARS else decode(text)
+
+
+class _Decoder:
+    """One pass over one tree; numbers the containers as the encoder did."""
+
+    def __init__(self) -> None:
+        self._containers: list[Value] = []
+
+    def value(self, tree: Value) -> Value:
+        if isinstance(tree, list):
+            return self._fill_list([], tree)
+        if isinstance(tree, dict):
+            return self._tagged(tree) if "$" in tree else self._fill_dict(tree.items())
+        return tree
+
+    def _tagged(self, tree: dict[str, Value]) -> Value:
+        kind = tree["$"]
+        read = _READERS.get(kind)
+        if read is None:
+            raise ValueError(f'unknown kind of value "{kind}"')
+        return read(self, tree)
+
+    def _fill_list(self, out: list[Value], items: Iterable[Value]) -> list[Value]:
+        self._containers.append(out)
+        for item in items:
+            out.append(self.value(item))  # no comprehension: one frame less for each level
+        return out
+
+    def _fill_dict(self, pairs: Iterable[Iterable[Value]]) -> JsDict:
+        out = JsDict()
+        self._containers.append(out)
+        for key, value in pairs:
+            out[key] = self.value(value)
+        return out
+
+    def map(self, tree: dict[str, Value]) -> JsDict:
+        out = JsDict()
+        self._containers.append(out)
+        for key, value in tree["v"]:
+            decoded = self.value(key)
+            out[decoded if _hashable(decoded) else repr(decoded)] = self.value(value)
+        return out
+
+    def set(self, tree: dict[str, Value]) -> Value:
+        items: list[Value] = []
+        at = len(self._containers)
+        self._fill_list(items, tree["v"])
+        if not all(map(_hashable, items)):
+            return items  # a Set of objects: Python's set cannot hold them
+        self._containers[at] = set(items)
+        return self._containers[at]
+
+    def object(self, tree: dict[str, Value]) -> JsDict:
+        return self._fill_dict(tree["v"])
+
+    def ref(self, tree: dict[str, Value]) -> Value:
+        return self._containers[tree["v"]]
+
+    def error(self, tree: dict[str, Value]) -> Exception:
+        error = Exception(tree["v"].get("message", ""))
+        cause = self.value(tree["v"].get("cause"))  # read in any case: what is in it counts for what refers back
+        if isinstance(cause, Exception):
+            error.__cause__ = cause
+        return error
+
+
+def _hashable(value: Value) -> bool:
+    return not isinstance(value, list | dict | set)
+
+
+def _read_number(_: _Decoder, tree: dict[str, Value]) -> float:
+    return float(tree["v"].replace("Infinity", "inf"))
+
+
+def _read_date(_: _Decoder, tree: dict[str, Value]) -> datetime | None:
+    return None if tree["v"] is None else ms_datetime(tree["v"])
+
+
+def _read_bytes(_: _Decoder, tree: dict[str, Value]) -> bytes:
+    try:
+        return base64.b64decode(tree["v"], validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"bytes are not base64: {error}") from None
+
+
+_READERS: dict[str, Callable[[_Decoder, dict[str, Value]], Value]] = {
+    "undefined": lambda _, tree: None,
+    "number": _read_number,
+    "bigint": lambda _, tree: int(tree["v"]),
+    "date": _read_date,
+    "map": _Decoder.map,
+    "set": _Decoder.set,
+    "bytes": _read_bytes,
+    "regexp": lambda _, tree: f"/{tree['v']}/{tree.get('flags', '')}",
+    "error": _Decoder.error,
+    "object": _Decoder.object,
+    "ref": _Decoder.ref,
+}

@@ -1,0 +1,1 @@
+"""The web's objects in Python Workers: requests, responses, headers, forms, URLs, streams, WebSockets."""

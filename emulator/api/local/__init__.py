@@ -1,0 +1,1 @@
+"""Stepwell's own endpoints, for what Cloudflare has no API for."""

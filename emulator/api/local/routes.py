@@ -1,0 +1,197 @@
+"""What Cloudflare has no API for: the clock, wiping, an instance's history, and its local triggers of schedules."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, cast
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from stepwell.bindings.ports import StreamOutput
+from stepwell.bindings.values import Encoded
+from stepwell.bindings.values.json_view import to_json
+from stepwell.bindings.values.times import iso
+from stepwell.emulator.api import schemas
+from stepwell.emulator.api.endpoints import Call, Endpoint, resources
+from stepwell.emulator.api.rest.routes import RestStyle
+from stepwell.emulator.api.schemas import listed, named
+from stepwell.emulator.api.steps_view import View, time_text
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.engine.history import public_event
+from stepwell.emulator.storage.records import FINITE, HistoryRow, WorkflowRow
+from stepwell.emulator.storage.store import Store
+from stepwell.emulator.web import commands, moves, urls
+from stepwell.emulator.web.answers import success
+from stepwell.emulator.web.bodies import clean_text
+from stepwell.emulator.web.errors import ApiError
+from stepwell.emulator.web.kinds import BadValue, Query, WholeNumber
+from stepwell.emulator.web.parts import ServerParts
+
+_log = logging.getLogger("stepwell.server")
+
+
+# -- the clock
+async def get_clock(call: Call) -> Response:
+    return success(await call.parts.thread.call(_clock, call.parts.engine))
+
+
+async def move_clock(call: Call) -> Response:
+    """By a number of ms, or to what is due next. Answers when nothing goes on any more by itself."""
+    body, parts = call.json_object(), call.parts
+    if body.get("next") is True and "advance_ms" not in body:
+        await parts.thread.call(moves.advance_to_next, parts.engine)
+    else:
+        await parts.thread.call(moves.advance, parts.engine, _advance_ms(body, call.now()))
+    return await get_clock(call)
+
+
+def _advance_ms(body: dict[str, Any], now: int) -> int:
+    ms = body.get("advance_ms")
+    if isinstance(ms, bool) or not isinstance(ms, int) or ms < 0:
+        raise ApiError("body", f'"advance_ms" is {ms!r}; expected whole ms of 0 or more, or {{"next": true}}.')
+    if problem := moves.too_far(now, ms):
+        raise ApiError("body", problem)
+    return ms
+
+
+async def _clock(engine: Engine) -> View:
+    now = engine.clock.now()
+    return {
+        "now": iso(now),
+        "now_ms": now,
+        "skew_ms": moves.skew_of(engine),
+        "next_at": time_text(engine.next_at()),
+    }
+
+
+# -- wiping
+async def wipe(call: Call) -> Response:
+    """Terminates all, deletes the finished ones, or deletes all instances: of one Workflow, or of every one."""
+    body, parts = call.json_object(), call.parts
+    chosen = _chosen_workflows(call, body)
+    done = 0
+    for workflow in chosen:
+        done += await parts.thread.call(_wipe, parts.engine, workflow.key, body.get("action"))
+    return success({"instances": done})
+
+
+def _chosen_workflows(call: Call, body: dict[str, Any]) -> list[WorkflowRow]:
+    rows = call.parts.reader.workflows()
+    if "workflow" not in body:
+        return rows
+    name = clean_text(body["workflow"], "workflow")
+    chosen = [row for row in rows if row.name == name]
+    if not chosen:
+        raise ApiError("workflow.not_found", f'There is no Workflow "{name}" in this Worker.')
+    return chosen
+
+
+async def _wipe(engine: Engine, workflow: int, action: object) -> int:
+    match action:
+        case "terminate":
+            return await commands.terminate_all(engine, workflow)
+        case "delete_finished":
+            return await commands.delete_all(engine, workflow, FINITE)
+        case "delete":
+            return await commands.delete_all(engine, workflow)
+    raise ApiError("body", f'"action" is {action!r}; expected terminate, delete_finished or delete.')
+
+
+# -- history
+async def get_history(call: Call) -> Response:
+    """The entries that `subscribe()` delivers, from a place on."""
+    key = call.instance_key(call.workflow())
+    reader, instance_id = call.parts.reader, call.path["instance_id"]
+    limit = call.query.get("limit", 200)
+    rows = reader.history(key, call.query.get("after", 0), limit)[:limit]
+    # It only reads; the type says Store because subscriptions of the engine use it as well.
+    return success([event_view(cast(Store, reader), key, instance_id, row) for row in rows])
+
+
+def event_view(store: Store, key: int, instance_id: str, row: HistoryRow) -> View:
+    event = public_event(store, key, instance_id, row)
+    return {name: _plain(value) for name, value in event.items()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, StreamOutput):
+        return "[ReadableStream]"
+    return to_json(value) if isinstance(value, Encoded) else value
+
+
+# -- schedules of the Worker
+def scheduled_endpoint(parts: ServerParts) -> Any:
+    async def scheduled(request: Request) -> Response:
+        """Runs the Worker's `scheduled` handler, as `wrangler dev` does for this path."""
+        query, time = request.query_params, WholeNumber(0, moves.END_OF_TIME)
+        try:
+            at = time.read(query["time"]) if query.get("time") else parts.engine.clock.now()
+        except BadValue as reason:
+            return PlainTextResponse(f"time: {reason}", 400)
+        outcome = await _run_scheduled(parts, query.get("cron", ""), at)
+        status = 200 if outcome == "ok" else 500
+        if query.get("format") == "json":
+            return JSONResponse({"outcome": outcome, "noRetry": False}, status)
+        return PlainTextResponse(outcome, status)
+
+    return scheduled
+
+
+async def _run_scheduled(parts: ServerParts, cron: str, at: int) -> str:
+    try:
+        await parts.thread.call(parts.hosts[0].scheduled, cron, at)
+    except Exception as error:  # noqa: BLE001 - the Worker's handler may raise anything
+        _log.error("the scheduled handler failed: %s: %s", type(error).__name__, error, exc_info=error)
+        return "exception"
+    return "ok"
+
+
+def table() -> list[Endpoint]:
+    after = Query("after", WholeNumber(0, 2**62), "Only entries with ids above this.")
+    limit = Query("limit", WholeNumber(1, 1_000), "So many at most; 200 if not given.")
+    clock = urls.CLOCK.removeprefix(urls.LOCAL)
+    return [
+        Endpoint("GET", clock, get_clock, "get_clock", "The clock, and when it will be used next", named("Clock")),
+        Endpoint(
+            "POST",
+            clock,
+            move_clock,
+            "move_clock",
+            "Moves the clock; what becomes due happens in order",
+            named("Clock"),
+            body=schemas.ADVANCE,
+            body_required=True,
+            errors=("body",),
+        ),
+        Endpoint(
+            "POST",
+            urls.WIPE.removeprefix(urls.LOCAL),
+            wipe,
+            "wipe",
+            "Terminates all instances, deletes the finished ones, or deletes all",
+            named("Wiped"),
+            body=schemas.WIPE,
+            body_required=True,
+            errors=("body", "workflow.not_found"),
+        ),
+        Endpoint(
+            "GET",
+            "/workflows/{workflow_name}/instances/{instance_id}/history",
+            get_history,
+            "get_history",
+            "What happened to an instance, as subscribe() tells it",
+            listed(named("HistoryEvent")),
+            query=(after, limit),
+            errors=("workflow.not_found", "instance.not_found"),
+        ),
+    ]
+
+
+def routes(parts: ServerParts) -> list[BaseRoute]:
+    scheduled = scheduled_endpoint(parts)
+    return [
+        *(Route(path, scheduled, methods=["GET", "POST"]) for path in urls.SCHEDULED),
+        *resources(urls.LOCAL, table(), parts, RestStyle()),
+    ]

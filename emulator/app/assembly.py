@@ -1,0 +1,221 @@
+"""Puts the parts together: settings -> clock, storage, engine, hosts, server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from stepwell.bindings.ports import WorkflowPort
+from stepwell.emulator.clock import Clock, SystemClock, resolve
+from stepwell.emulator.config import Project, Settings, WorkflowConfig
+from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.engine.time.travel import SKEW_SETTING
+from stepwell.emulator.limits import Limits
+from stepwell.emulator.server.app import App
+from stepwell.emulator.server.listener import Listener
+from stepwell.emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.threads.engine_thread import EngineThread
+from stepwell.emulator.web.notices import Notices
+from stepwell.emulator.web.parts import ServerParts
+from stepwell.emulator.worker.host import Generation, WorkerCodeError, WorkerHost
+from stepwell.emulator.worker.hosts import Hosts
+
+
+def definition_of(project: Project, workflow: WorkflowConfig) -> WorkflowDefinition:
+    """A Workflow of the project as the engine wants it."""
+    return WorkflowDefinition(
+        name=workflow.name,
+        class_name=workflow.class_name,
+        script_name=workflow.script_name or project.config.name,
+        steps_limit=workflow.steps_limit,
+        concurrency_limit=workflow.concurrency_limit,
+        schedules=workflow.schedules,
+        success_retention_ms=workflow.success_retention_ms,
+        error_retention_ms=workflow.error_retention_ms,
+        preserve_non_retryable=project.config.compat.workflows_preserve_non_retryable_error_message,
+    )
+
+
+def open_engine(settings: Settings, database: str) -> Engine:
+    """An engine on its database, with the clock's skew as it was left."""
+    store = SqliteStore(database, settings.synchronous)
+    clock: Clock = SystemClock(int(store.setting(SKEW_SETTING) or 0))
+    return Engine(
+        store,
+        clock,
+        Limits.in_force(settings.limits_profile, settings.compat, settings.limits),
+        settings.compat,
+        replay_always=settings.replay == "always",
+        enforce_retention=settings.enforce_retention,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A Worker of this run: what its project says, and the host of its code."""
+
+    project: Project
+    host: WorkerHost
+
+    def own_workflows(self) -> list[WorkflowConfig]:
+        """Those that its own script defines."""
+        return [workflow for workflow in self.project.config.workflows if workflow.script_name is None]
+
+
+def with_adopted(project: Project, run: Sequence[Project]) -> Project:
+    """The project with those Workflows of its classes that only other Workers of the run configure."""
+    own = {workflow.name for workflow in project.config.workflows}
+    adopted = {
+        workflow.name: replace(workflow, binding=None, script_name=None)
+        for other in run
+        for workflow in other.config.workflows
+        if workflow.script_name == project.config.name and workflow.name not in own
+    }
+    workflows = (*project.config.workflows, *adopted.values())
+    return project._replace(config=replace(project.config, workflows=workflows)) if adopted else project
+
+
+def ports(engine: Engine, project: Project) -> dict[str, WorkflowPort]:
+    """The Workflow bindings of a Worker by their names, those of other scripts in this run included."""
+    known = {state.name for state in engine.workflows()}
+    return {
+        workflow.binding: engine.workflow(workflow.name)
+        for workflow in project.config.workflows
+        if workflow.binding is not None and workflow.name in known
+    }
+
+
+def declare(engine: Engine, project: Project) -> None:
+    """Makes the Workflows of a Worker known before its code is loaded, so that bindings can refer to them."""
+    for workflow in project.config.workflows:
+        if workflow.script_name is None and engine.find_workflow(workflow.name) is None:
+            engine.define(definition_of(project, workflow), None, None)
+
+
+def define(engine: Engine, worker: Worker, generation: Generation) -> None:
+    """Gives the engine the code of a load."""
+    language = generation.language
+    for workflow in worker.own_workflows():
+        engine.define(
+            definition_of(worker.project, workflow),
+            generation.runners.get(workflow.class_name),
+            Version(
+                f"{generation.version_id}-{workflow.name}", language, generation.source_of(workflow.class_name)
+            ),
+        )
+
+
+class Emulator:
+    """A running emulator: engine on this loop, server in its thread."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        engine: Engine,
+        projects: Sequence[Project],
+        hosts: Hosts,
+        sock: socket.socket,
+        held_ms: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """`held_ms` says for how long user code has held this loop."""
+        self.settings = settings
+        self.engine = engine
+        self.workers = [Worker(project, host) for project, host in zip(projects, hosts.all, strict=True)]
+        self._hosts = hosts
+        self._socket = sock
+        self._held_ms = held_ms
+        self._listener: Listener | None = None
+        self.notices = Notices()
+        self.url = url_of(sock)
+        self._loaded: dict[int, str] = {}
+
+    async def start(self) -> None:
+        """Loads the Workers, takes over unfinished instances, and serves.
+
+        Raises `WorkerLoadError`. With reload on, code that is broken waits to be mended instead, and with it all
+        instances of the Worker: `notices` says why.
+        """
+        for index, worker in enumerate(self.workers):
+            try:
+                generation = await worker.host.load()
+            except WorkerCodeError as error:
+                if not self.settings.reload:
+                    raise
+                self.notices.not_loaded(worker.host.name, str(error), runs=False)
+                continue
+            self._loaded[index] = generation.version_id
+            define(self.engine, worker, generation)
+        await self.engine.start()
+        await self._serve()
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        parts = ServerParts(
+            settings=self.settings,
+            engine=self.engine,
+            thread=EngineThread(loop),
+            reader=self.engine.store.reader(),
+            hosts=tuple(worker.host for worker in self.workers),
+            url=self.url,
+            folders={worker.project.config.name: worker.project.folder for worker in self.workers},
+            notices=self.notices,
+            held_ms=self._held_ms,
+        )
+        ready = loop.create_future()
+        self._listener = Listener(App(parts), self._socket)
+        self._listener.start(lambda failure: _tell(loop, ready, failure))
+        await ready
+
+    async def reload(self, index: int, project: Project) -> bool:
+        """Loads a Worker anew, with its configuration as it is now; whether that is another version of it.
+
+        On `WorkerLoadError` what ran goes on running. Instances of a Workflow that is no longer configured are
+        blocked until it is again.
+        """
+        project = with_adopted(project, [worker.project for worker in self.workers])
+        before, after = self.workers[index], Worker(project, self.workers[index].host)
+        declare(self.engine, project)
+        self._hosts.configure(index, project)
+        generation = await after.host.load()
+        self.workers[index] = after
+        define(self.engine, after, generation)
+        names = {workflow.name for workflow in after.own_workflows()}
+        for workflow in before.own_workflows():
+            if workflow.name not in names:
+                self.engine.define(definition_of(before.project, workflow), None, None)
+        version = self._loaded.get(index)
+        self._loaded[index] = generation.version_id
+        return version != generation.version_id
+
+    @property
+    def unloaded(self) -> list[int]:
+        """Which Workers have no code, since it is broken."""
+        return [index for index in range(len(self.workers)) if index not in self._loaded]
+
+    async def stop(self, grace_ms: int) -> None:
+        """Steps in flight get `grace_ms` to end; the rest goes on at the next start."""
+        self.notices.stop()
+        if self._listener is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self._listener.stop)
+        await self.engine.stop(grace_ms)
+        for worker in self.workers:
+            with contextlib.suppress(asyncio.CancelledError):
+                await worker.host.stop()
+        await self._hosts.stop_holders()
+        self.engine.store.close()
+
+
+def _tell(loop: asyncio.AbstractEventLoop, ready: asyncio.Future[None], failure: BaseException | None) -> None:
+    if failure is None:
+        loop.call_soon_threadsafe(resolve, ready)
+    elif not ready.done():
+        loop.call_soon_threadsafe(ready.set_exception, failure)
+
+
+def url_of(sock: socket.socket) -> str:
+    host, port = sock.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

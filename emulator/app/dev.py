@@ -1,0 +1,275 @@
+"""What `stepwell dev` does: open the project, run the emulator, reload on change, stop cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from stepwell.bindings.durations import describe_ms
+from stepwell.emulator.app.assembly import Emulator, declare, open_engine, ports, with_adopted
+from stepwell.emulator.app.state_folder import StateFolder, StateFolderError
+from stepwell.emulator.config import ConfigError, Opened, open_project
+from stepwell.emulator.local_time import moment
+from stepwell.emulator.server.addresses import is_loopback
+from stepwell.emulator.server.listener import PortInUse, bind
+from stepwell.emulator.storage.connection import StorageError, explained
+from stepwell.emulator.terminal.follower import Follower
+from stepwell.emulator.terminal.logs import configure_logging
+from stepwell.emulator.terminal.printer import Printer
+from stepwell.emulator.terminal.safe import visible
+from stepwell.emulator.terminal.user_output import UserOutput
+from stepwell.emulator.threads.held_loop import HeldLoop
+from stepwell.emulator.web import moves
+from stepwell.emulator.web.pauses import set_within
+from stepwell.emulator.worker.host import WorkerLoadError
+from stepwell.emulator.worker.hosts import Hosts
+from stepwell.emulator.worker.python.loop import run_on_worker_loop
+from stepwell.emulator.worker.python.output import is_of_user_code
+
+_log = logging.getLogger("stepwell.dev")
+
+#: What steps in flight get at Ctrl-C; a second Ctrl-C ends at once.
+GRACE_MS: Final = 5_000
+#: How often it is looked whether the state folder is still there, in seconds.
+_LOOK_S: Final = 1.0
+
+
+def run_dev(path: Path, configs: Sequence[str], flags: Mapping[str, Any], env_files: Sequence[Path]) -> str | None:
+    """Runs until it is stopped; gives the message of what prevents it from starting, or None."""
+    printer = Printer(sys.stdout)
+    configure_logging(printer, is_of_user_code)
+    try:
+        sources = [Source(path, {**flags, "config": config}, env_files) for config in (configs or (None,))]
+        opened = [source.open() for source in sources]
+        for one in opened:
+            if one.project.warnings:
+                printer.text(printer.style(one.project.warning_text(), "yellow"))
+        _with_folder(sources, opened, printer)
+    except (ConfigError, StateFolderError, StorageError, PortInUse, WorkerLoadError) as error:
+        return str(error)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a project comes from: it is opened at the start, and again whenever its files change."""
+
+    path: Path
+    flags: Mapping[str, Any]
+    env_files: Sequence[Path]
+
+    def open(self) -> Opened:
+        """Raises `ConfigError`."""
+        return open_project(self.path, self.flags, env_files=self.env_files, environ=os.environ)
+
+
+def _with_folder(sources: Sequence[Source], opened: Sequence[Opened], printer: Printer) -> None:
+    settings = opened[0].settings
+    sock = bind(settings.host, settings.port)
+    folder = StateFolder(settings.persist_to)
+    try:
+        folder.claim()
+        try:
+            with explained(folder.database):
+                run_on_worker_loop(_Session(sources, opened, folder, printer).run(sock))
+        except (StorageError, WorkerLoadError):
+            folder.forget_if_new()
+            raise
+        finally:
+            folder.release()
+    finally:
+        sock.close()
+
+
+def _lost(folder: StateFolder) -> StateFolderError:
+    """What to say when the folder has been deleted while it was in use."""
+    return StateFolderError(
+        f"The state folder {folder.path} was deleted or moved while Stepwell was running: what it held is lost, "
+        "and nothing could be stored any more, so Stepwell has stopped. Start it again; to begin afresh, stop it "
+        "before you delete the folder."
+    )
+
+
+def _stopped(error: BaseException | None) -> str:
+    """What to say when the engine has stopped by itself."""
+    return (
+        f"The database cannot be written ({error}): the engine has stopped. Nothing runs or is stored from here "
+        "on. See that the disk has room, then stop Stepwell and start it again: what was stored goes on."
+    )
+
+
+def _spare_the_collector() -> None:
+    """Keeps the garbage collector from what is imported, which lives as long as the process.
+
+    A run of many steps makes it look through everything again and again, for a fifth of the time of each step.
+    """
+    gc.freeze()
+    gc.set_threshold(5_000, 20, 20)
+
+
+class _Session:
+    """One run of `stepwell dev`."""
+
+    def __init__(
+        self, sources: Sequence[Source], opened: Sequence[Opened], folder: StateFolder, printer: Printer
+    ) -> None:
+        self._sources = sources
+        self._opened = opened
+        self._folder = folder
+        self._printer = printer
+        self._settings = opened[0].settings
+        self._stopping = asyncio.Event()
+        self._held = HeldLoop(self._warn, self._stuck, GRACE_MS / 1000)
+
+    async def run(self, sock: Any) -> None:
+        engine = open_engine(self._settings, str(self._folder.database))
+        opened = [one.project for one in self._opened]
+        projects = [with_adopted(project, opened) for project in opened]
+        for project in projects:
+            declare(engine, project)
+        follower = Follower(engine.store, engine.store.reader(), self._printer, engine.clock.now)
+        hosts = Hosts(
+            projects,
+            self._settings,
+            ports=lambda project: ports(engine, project),
+            port=engine.find_workflow,
+            now_ms=engine.clock.now,
+            emit=UserOutput(self._printer, engine.store, engine.clock.now, follower.note),
+            state=self._folder.path,
+        )
+        emulator = Emulator(self._settings, engine, projects, hosts, sock, self._held.held_ms)
+        engine.observe(follower.note)
+        engine.at_failure(lambda: follower.end(_stopped(engine.failure)))
+        follower.start()
+        self._held.start()
+        self._on_signals()
+        reads = self._watch_reads()
+        _spare_the_collector()
+        try:
+            await emulator.start()
+            for problem in dict.fromkeys(emulator.notices.problems.values()):
+                _log.error("%s\nSave a file that mends it: it is loaded then.", problem)
+            self._folder.announce(emulator.url)
+            self._printer.text(f"Ready on {self._printer.style(emulator.url, 'bold', 'green')}")
+            self._tell_of_the_token()
+            self._tell_of_the_clock(moves.skew_of(engine), engine.clock.now())
+            await self._until_stopped(emulator)
+            self._tell_of_the_end(engine.executing)
+        except Exception:
+            engine.crash()  # nothing was begun, or nothing can be kept: so nothing is written
+            raise
+        finally:
+            await emulator.stop(GRACE_MS)
+            self._held.stop()
+            follower.stop()
+            reads.close()
+
+    def _tell_of_the_token(self) -> None:
+        if not is_loopback(self._settings.host) and not self._settings.token:
+            self._printer.text(
+                f"The dashboard and the APIs refuse all requests on {self._settings.host} until you start with "
+                "--token TOKEN; the Worker itself answers."
+            )
+
+    def _tell_of_the_clock(self, skew_ms: int, now: int) -> None:
+        if skew_ms:
+            self._printer.text(f"The clock has been moved by {describe_ms(skew_ms)}: it is now {moment(now)}.")
+
+    def _tell_of_the_end(self, executing: int) -> None:
+        if executing:
+            steps = "1 step" if executing == 1 else f"{executing} steps"
+            seconds = GRACE_MS // 1000
+            self._printer.text(f"Stopping: {steps} in flight may take {seconds} s; Ctrl-C again stops at once.")
+
+    def _watch_reads(self) -> contextlib.ExitStack:
+        """With `replay: always`, warns of code outside of steps that reads the clock, randomness or the network."""
+        stack = contextlib.ExitStack()
+        if self._settings.replay == "always":
+            from stepwell.emulator.worker.python.impure import ImpureReads, warn_of
+
+            stack.enter_context(ImpureReads(warn_of))
+        return stack
+
+    def _warn(self, text: str) -> None:
+        self._printer.text(self._printer.style(visible(text), "yellow"))
+
+    def _stuck(self, text: str) -> None:
+        self._warn(text)
+        os._exit(1)
+
+    def _on_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def stop(number: int, _: object) -> None:
+            if self._stopping.is_set():
+                os._exit(130)  # the second time: at once; what is committed is safe
+            loop.call_soon_threadsafe(self._stopping.set)
+            # Code that blocks the loop never sees the event: the watch, or the next signal, ends the process.
+            self._held.stopping()
+            signal.signal(number, lambda *_: os._exit(130))
+
+        for name in ("SIGINT", "SIGTERM"):
+            signal.signal(getattr(signal, name), stop)
+
+    async def _until_stopped(self, emulator: Emulator) -> None:
+        """Raises `StateFolderError` when the state folder is lost before anybody stops this."""
+        watching = [asyncio.create_task(self._watch_folder())]
+        if self._settings.reload:
+            from stepwell.emulator.worker.reload import watch
+
+            watching += [
+                asyncio.create_task(
+                    watch(
+                        one.project.folder,
+                        partial(self._reload, emulator, index),
+                        ignored=[self._folder.path],
+                        at_once=index in emulator.unloaded,
+                    )
+                )
+                for index, one in enumerate(self._opened)
+            ]
+        await self._stopping.wait()
+        for task in watching:
+            task.cancel()
+        await asyncio.gather(*watching, return_exceptions=True)
+        if self._folder.is_lost:
+            raise _lost(self._folder)
+
+    async def _watch_folder(self) -> None:
+        while not await set_within(self._stopping, _LOOK_S):
+            if self._folder.is_lost:
+                self._stopping.set()
+
+    async def _reload(self, emulator: Emulator, index: int) -> None:
+        """Loads a Worker anew, and with it those that had to wait: the bundles of all go into one runtime."""
+        await self._load_again(emulator, index)
+        for other in emulator.unloaded:
+            if other != index:
+                await self._load_again(emulator, other)
+
+    async def _load_again(self, emulator: Emulator, index: int) -> None:
+        name = emulator.workers[index].host.name
+        problem = emulator.notices.problems.get(name)
+        try:
+            is_new = await emulator.reload(index, self._sources[index].open().project)
+        except (ConfigError, WorkerLoadError) as error:
+            # One save may be several changes: what is wrong is told once.
+            again, runs = str(error) == problem, index not in emulator.unloaded
+            then = "What ran before goes on running." if runs else "Save a file that mends it: it is loaded then."
+            _log.log(logging.DEBUG if again else logging.ERROR, "%s\n%s", error, then)
+            emulator.notices.not_loaded(name, str(error), runs=runs)
+        else:
+            # A file that is no code may be the one that our output goes to: to tell of it would change it again.
+            is_news = is_new or problem is not None
+            _log.log(logging.INFO if is_news else logging.DEBUG, "Reloaded %s", name)
+            emulator.notices.loaded(name)

@@ -1,0 +1,238 @@
+"""Talks to a running emulator over Cloudflare's REST API, as the official clients do."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias, cast
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+
+from stepwell.emulator.app.state_folder import read_running
+from stepwell.emulator.config import ConfigError, open_project
+from stepwell.emulator.config.settings import STATE_FOLDER
+from stepwell.emulator.web import urls
+
+DEFAULT_URL: Final = "http://localhost:8787"
+_CONNECT_S: Final = 5.0
+#: Rows of a page of all Workflows' instances, unless said otherwise.
+_PER_PAGE: Final = 25
+Json: TypeAlias = Any
+#: No body at all; None is the JSON value null.
+_NONE: Final = object()
+
+
+class ClientError(Exception):
+    """A request that did not succeed; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where an emulator answers. `why` tells how it was found, for messages."""
+
+    url: str
+    why: str
+    token: str | None = None
+
+
+def find_server(port: int | None, folder: Path, token: str | None = None) -> Server:
+    """The emulator on `port`, else the one of the project that `folder` lies in, else the one on 8787.
+
+    Without `token` the project's own is used, as its settings and STEPWELL_TOKEN say it.
+    """
+    persist_to, own_token = _project(folder)
+    token = token or own_token
+    if port is not None:
+        return Server(f"http://localhost:{port}", "given with --port", token)
+    running = read_running(persist_to) if persist_to is not None else None
+    if running is not None:
+        return Server(_reachable(running.url), f"noted in {persist_to}", token)
+    return Server(DEFAULT_URL, "the default", token)
+
+
+def _project(folder: Path) -> tuple[Path | None, str | None]:
+    try:
+        settings = open_project(folder, environ=os.environ).settings
+    except ConfigError:  # not in a project, or in one that is being edited while it runs
+        return _state_folder_above(folder), os.environ.get("STEPWELL_TOKEN")
+    return settings.persist_to, settings.token
+
+
+def _state_folder_above(folder: Path) -> Path | None:
+    places = (place / STATE_FOLDER for place in (folder, *folder.parents))
+    return next((place for place in places if place.is_dir()), None)
+
+
+def _reachable(url: str) -> str:
+    """An address that listens everywhere is reached on loopback."""
+    parts = urlsplit(url)
+    everywhere = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
+    host = everywhere.get(parts.hostname or "")
+    return url if host is None else urlunsplit(parts._replace(netloc=f"{host}:{parts.port}"))
+
+
+class Client:
+    """Each method gives the `result` of the answer as it is, and raises `ClientError` for a refusal."""
+
+    def __init__(self, server: Server, transport: httpx.BaseTransport | None = None) -> None:
+        headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
+        # What is asked for may take as long as it takes: moving the clock runs what becomes due.
+        timeout = httpx.Timeout(None, connect=_CONNECT_S)
+        self._server = server
+        self._http = httpx.Client(
+            base_url=server.url, headers=headers, timeout=timeout, transport=transport, trust_env=False
+        )
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def request(
+        self, method: str, path: str, body: object = _NONE, query: Mapping[str, object] | None = None
+    ) -> Json:
+        """The `result` of any endpoint. Raises `ClientError`."""
+        return self._envelope(method, path, body, query)["result"]
+
+    def _envelope(
+        self, method: str, path: str, body: object = _NONE, query: Mapping[str, object] | None = None
+    ) -> dict[str, Any]:
+        given = {name: str(value) for name, value in (query or {}).items() if value is not None}
+        content = None if body is _NONE else json.dumps(body)
+        try:
+            answer = self._http.request(
+                method, path, params=given, content=content, headers={"Content-Type": "application/json"}
+            )
+        except httpx.TransportError as error:
+            raise ClientError(self._unreachable(error)) from error
+        return self._read(answer)
+
+    def _unreachable(self, error: httpx.TransportError) -> str:
+        server = self._server
+        return (
+            f"No emulator answers on {server.url} ({server.why}): {error}. Start one with `stepwell dev` in your "
+            "project, or say where it listens with --port."
+        )
+
+    def _read(self, answer: httpx.Response) -> dict[str, Any]:
+        try:
+            envelope = answer.json()
+            good = bool(envelope["success"])
+        except (ValueError, KeyError, TypeError):
+            raise ClientError(
+                f"What answers on {self._server.url} is no emulator: {answer.request.method} "
+                f"{answer.request.url.path} gave status {answer.status_code} and no answer of Cloudflare's form. "
+                "Name another with --port."
+            ) from None
+        if not good:
+            raise ClientError(_refusal(envelope))
+        return cast("dict[str, Any]", envelope)
+
+    # -- Workflows
+    def workflows(self, page: int | None = None, per_page: int | None = None) -> Json:
+        return self.request("GET", urls.workflows(), query={"page": page, "per_page": per_page})
+
+    def workflow(self, name: str) -> Json:
+        return self.request("GET", urls.workflow(name))
+
+    def versions(self, name: str) -> Json:
+        return self.request("GET", urls.versions(name))
+
+    def delete_workflow(self, name: str) -> Json:
+        return self.request("DELETE", urls.workflow(name))
+
+    def create(self, name: str, options: Mapping[str, object]) -> Json:
+        """`options`: instance_id, params."""
+        return self.request("POST", urls.instances(name), dict(options))
+
+    # -- instances
+    def instances(self, name: str, query: Mapping[str, object]) -> Json:
+        """One page. A `page` is reached by cursors, so that it is right while instances come."""
+        wanted = dict(query)
+        page = int(cast("int | None", wanted.pop("page", None)) or 1)
+        for number, envelope in enumerate(self._pages(name, wanted), 1):
+            if number == page:
+                return envelope["result"]
+        return []
+
+    def all_instances(self, query: Mapping[str, object]) -> Json:
+        """A page of the instances of all Workflows, newest first; each row has its `workflow_name`."""
+        wanted = dict(query)
+        page = int(cast("int | None", wanted.pop("page", None)) or 1)
+        per_page = int(cast("int | None", wanted.pop("per_page", None)) or _PER_PAGE)
+        rows: list[dict[str, Any]] = []
+        for workflow in self._all_workflows():
+            rows += self._first(workflow, wanted, page * per_page)
+        rows.sort(key=lambda row: str(row["created_on"]), reverse=True)
+        return rows[(page - 1) * per_page : page * per_page]
+
+    def _all_workflows(self) -> Iterator[str]:
+        page = 1
+        while found := self.workflows(page, 100):
+            yield from (str(workflow["name"]) for workflow in found)
+            page += 1
+
+    def _first(self, workflow: str, query: dict[str, object], count: int) -> list[dict[str, Any]]:
+        """The newest `count` instances of a Workflow."""
+        rows: list[dict[str, Any]] = []
+        for envelope in self._pages(workflow, {**query, "per_page": min(count, 100)}):
+            rows += ({**row, "workflow_name": workflow} for row in envelope["result"])
+            if len(rows) >= count:
+                break
+        return rows[:count]
+
+    def _pages(self, name: str, query: dict[str, object]) -> Iterator[dict[str, Any]]:
+        cursor: object = None
+        while cursor != "":
+            envelope = self._envelope("GET", urls.instances(name), query={**query, "cursor": cursor})
+            yield envelope
+            cursor = envelope["result_info"].get("cursor") or ""
+
+    def latest(self, name: str) -> str:
+        """The id of the newest instance. Raises `ClientError` when there is none."""
+        newest = self.instances(name, {"per_page": 1})
+        if not newest:
+            raise ClientError(f'There are no instances in workflow "{name}".')
+        return str(newest[0]["id"])
+
+    def instance(self, name: str, instance_id: str) -> Json:
+        return self.request("GET", urls.instance(name, instance_id))
+
+    def change_status(self, name: str, instance_id: str, body: Mapping[str, object]) -> Json:
+        return self.request("PATCH", urls.status(name, instance_id), dict(body))
+
+    def send_event(self, name: str, instance_id: str, event_type: str, payload: object) -> Json:
+        return self.request("POST", urls.event(name, instance_id, event_type), payload)
+
+    def delete_instances(self, name: str, ids: list[str]) -> Json:
+        return self.request("POST", f"{urls.instances(name)}/batch/delete", {"instances": ids})
+
+    def terminate_all(self, name: str, status: str | None = None) -> Json:
+        return self.request("PUT", f"{urls.instances(name)}/terminate", query={"status": status})
+
+    # -- what Cloudflare has not
+    def wipe(self, action: str, workflow: str | None = None) -> Json:
+        """`action`: terminate, delete_finished or delete."""
+        body = {"action": action} if workflow is None else {"action": action, "workflow": workflow}
+        return self.request("POST", urls.WIPE, body)
+
+    def clock(self) -> Json:
+        return self.request("GET", urls.CLOCK)
+
+    def advance_clock(self, ms: int) -> Json:
+        return self.request("POST", urls.CLOCK, {"advance_ms": ms})
+
+    def advance_clock_to_next(self) -> Json:
+        return self.request("POST", urls.CLOCK, {"next": True})
+
+
+def _refusal(envelope: Mapping[str, Any]) -> str:
+    """The errors of an answer for people: Cloudflare's text and code, then what to do."""
+    errors = [f"{error['message']} [code: {error['code']}]" for error in envelope["errors"]]
+    details = [str(message["message"]) for message in envelope["messages"]]
+    return "\n".join([*errors, *details])

@@ -1,0 +1,102 @@
+"""`stepwell clock`: the emulator's clock, shown and moved."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import Any
+
+import click
+
+from stepwell.bindings.durations import InvalidDuration, describe_ms, duration_ms
+from stepwell.emulator.cli.main import Group
+from stepwell.emulator.cli.target import Asked, server_options
+
+_SHORT = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@server_options
+@click.pass_context
+def clock(ctx: click.Context, asked: Asked) -> None:
+    """Show or move the clock: a week of sleeps plays back in a moment.
+
+    It only moves forward. Real time comes back with a new state folder: stop `stepwell dev`, delete the folder,
+    start again.
+    """
+    if ctx.invoked_subcommand is None:
+        _show(asked)
+    else:  # what was said before its name holds for it as well
+        ctx.default_map = dict.fromkeys(clock.commands, ctx.params)
+
+
+@clock.command()
+@server_options
+def show(asked: Asked) -> None:
+    """Show the time of the emulator, and what is due next."""
+    _show(asked)
+
+
+def _show(asked: Asked) -> None:
+    with asked.client() as client:
+        asked.answer(client.clock(), _say)
+
+
+class _OnlyForward(click.Command):
+    """Says of a negative duration what is wrong with it; click takes "-5" for an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        negative = next((index for index, one in enumerate(args) if one[:1] == "-" and one[1:2].isdecimal()), None)
+        if negative is not None:
+            text = " ".join(takewhile(lambda one: not one.startswith("--"), args[negative:]))
+            raise click.BadParameter(
+                f"{text!r} is negative, and the clock only moves forward. To go back to real time, stop "
+                "`stepwell dev`, delete its state folder and start again.",
+                ctx,
+                param_hint="DURATION",
+            )
+        return super().parse_args(ctx, args)
+
+
+@clock.command(cls=_OnlyForward)
+@click.argument("duration", nargs=-1, required=True)
+@server_options
+def advance(asked: Asked, duration: tuple[str, ...]) -> None:
+    """Move the clock by DURATION: "1 day", 90m, or a number of ms. What becomes due happens in order."""
+    ms = _duration(" ".join(duration))
+    with asked.client() as client:
+        asked.answer(client.advance_clock(ms), _say)
+
+
+@clock.command("next")
+@server_options
+def advance_to_next(asked: Asked) -> None:
+    """Move the clock to what is due next."""
+    with asked.client() as client:
+        asked.answer(client.advance_clock_to_next(), _say)
+
+
+def _duration(text: str) -> int:
+    """Cloudflare's durations, and the short forms that shells like: 90s, 15m, 2h, 1d, 1w."""
+    if text.isascii() and text.isdecimal() and len(text) < 16:
+        return int(text)
+    unit = _SHORT.get(text[-1:])
+    long_form = f"{text[:-1]} {unit}" if unit and text[:-1].replace(".", "", 1).isdecimal() else text
+    try:
+        return duration_ms(long_form)
+    except InvalidDuration:
+        raise click.BadParameter(
+            f'{text!r} is no duration; expected one like "1 day", 90m or a number of ms.', param_hint="DURATION"
+        ) from None
+
+
+def _say(result: dict[str, Any]) -> None:
+    from stepwell.emulator.cli import tables as show_as
+
+    skew = result["skew_ms"]
+    show_as.print_values(
+        {
+            "Time": show_as.moment(result["now"]),
+            "Moved by": describe_ms(skew) if skew else None,
+            "Next": show_as.moment(result["next_at"]) or "nothing is due",
+        }
+    )

@@ -1,0 +1,53 @@
+"""`stepwell dev`: runs the Worker in a project until it is told to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stepwell.emulator.cli.main import fail
+from stepwell.emulator.config.setting_table import TABLE, Setting
+
+
+def _option(setting: Setting) -> Callable[[Any], Any]:
+    """The option of one row of the table of settings."""
+    text = f"{setting.help} [{setting.variable}]"
+    if setting.kind == "switch":
+        name = setting.name.replace("_", "-")
+        return click.option(f"--{name}/--no-{name}", setting.name, default=None, help=text)
+    if setting.kind == "choice":
+        return click.option(setting.flag, setting.name, type=click.Choice(setting.choices), default=None, help=text)
+    if setting.kind == "values":
+        return click.option(setting.flag, setting.name, multiple=True, metavar="NAME=VALUE", help=text)
+    short = {"config": "-c", "env": "-e"}.get(setting.name)
+    names = [setting.flag, *([short] if short else []), setting.name]
+    return click.option(*names, default=None, help=text)
+
+
+def _options(command: Callable[..., None]) -> Callable[..., None]:
+    for setting in reversed(TABLE):
+        if "." not in setting.name and setting.name != "config":
+            command = _option(setting)(command)
+    return command
+
+
+@click.command()
+@click.argument("path", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--config", "-c", "config", multiple=True, help="A configuration file; several start several Workers."
+)
+@click.option(
+    "--env-file", "env_files", multiple=True, type=click.Path(path_type=Path), help="Variables from a file."
+)
+@click.option("--compat", multiple=True, metavar="SWITCH=VALUE", help="A compat switch; see the documentation.")
+@_options
+def dev(path: Path | None, env_files: tuple[Path, ...], config: tuple[str, ...], **flags: Any) -> None:
+    """Run the Worker in PATH (or here): its Workflows, a dashboard and Cloudflare's REST API on one port."""
+    from stepwell.emulator.app.dev import run_dev
+
+    problem = run_dev(path or Path(), config, flags, env_files)
+    if problem is not None:
+        fail(problem)

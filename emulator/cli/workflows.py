@@ -1,0 +1,129 @@
+"""`stepwell workflows`: the commands of `wrangler workflows`, with the same arguments, on a running emulator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from stepwell.emulator.cli.instances import instances
+from stepwell.emulator.cli.main import Group
+from stepwell.emulator.cli.target import Asked, confirm, confirmed, read_json, server_options
+
+
+@click.group(cls=Group)
+def workflows() -> None:
+    """List, describe and trigger Workflows, and manage their instances."""
+
+
+workflows.add_command(instances)
+
+
+@workflows.command("list")
+@click.option("--page", type=click.IntRange(1), default=1, help="Which page to show.")
+@click.option("--per-page", type=click.IntRange(1, 100), help="Rows of a page.")
+@server_options
+def list_workflows(asked: Asked, page: int, per_page: int | None) -> None:
+    """List the Workflows of the running Worker."""
+    with asked.client() as client:
+        asked.answer(client.workflows(page, per_page), lambda rows: _show_workflows(rows, page))
+
+
+def _show_workflows(rows: list[dict[str, Any]], page: int) -> None:
+    from stepwell.emulator.cli import tables as show
+
+    if not rows:
+        return show.say("This Worker has no Workflows." if page == 1 else f"There is nothing on page {page}.")
+    show.print_table(
+        ("Name", "Class", "Script", "Instances", "Triggered"),
+        [
+            (
+                show.plain(row["name"]),
+                show.plain(row["class_name"]),
+                show.plain(row["script_name"]),
+                str(sum(row["instances"].values())),
+                show.time(row["triggered_on"]) or "never",
+            )
+            for row in rows
+        ],
+    )
+    return None
+
+
+@workflows.command()
+@click.argument("name")
+@server_options
+def describe(asked: Asked, name: str) -> None:
+    """Show a Workflow, its newest version and its instances by status."""
+    with asked.client() as client:
+        workflow = client.workflow(name)
+        versions = client.versions(name)
+        result = {**workflow, "latest_version": versions[0] if versions else None}
+        asked.answer(result, _show_workflow)
+
+
+def _show_workflow(workflow: dict[str, Any]) -> None:
+    from stepwell.emulator.cli import tables as show
+
+    version = workflow["latest_version"] or {}
+    firings = [f"{one['cron']} (next {show.time(one['next_instance'])})" for one in workflow.get("schedules", ())]
+    show.print_values(
+        {
+            "Name": show.plain(workflow["name"]),
+            "Id": show.plain(workflow["id"]),
+            "Script": show.plain(workflow["script_name"]),
+            "Class": show.plain(workflow["class_name"]),
+            "Created": show.time(workflow["created_on"]),
+            "Modified": show.time(workflow["modified_on"]),
+            "Schedules": show.plain(", ".join(firings)) if firings else None,
+            "Version": show.plain(version["id"]) if version else None,
+            "Language": show.plain(version["language"]) if version else None,
+        }
+    )
+    show.say("[bold]Instances:[/]")
+    show.print_values({word: str(count) for word, count in workflow["instances"].items()}, indent=2)
+
+
+@workflows.command()
+@click.argument("name")
+@click.argument("params", default="")
+@click.option("--id", "instance_id", help="The id of the instance; a random one if not given.")
+@server_options
+def trigger(asked: Asked, name: str, params: str, instance_id: str | None) -> None:
+    """Create an instance. PARAMS is JSON."""
+    options: dict[str, object] = {} if instance_id is None else {"instance_id": instance_id}
+    if params:
+        options["params"] = read_json(params, "PARAMS")
+        if isinstance(options["params"], str):
+            options["params"] = params  # the API reads a text as JSON itself
+    with asked.client() as client:
+        created = client.create(name, options)
+        asked.say(created, f'Instance "{created["id"]}" of {name} is {created["status"]}.')
+
+
+@workflows.command("delete")
+@click.argument("name")
+@confirmed
+@server_options
+def delete_workflow(asked: Asked, name: str, yes: bool) -> None:
+    """Delete all instances of a Workflow."""
+    confirm(f'Delete all instances of "{name}"', yes=yes)
+    with asked.client() as client:
+        result = client.delete_workflow(name)
+        asked.say(result, f'All instances of "{name}" are deleted. The wrangler file still declares it.')
+
+
+@workflows.command()
+@click.argument("name", required=False)
+@click.option("--terminate", "action", flag_value="terminate", help="Terminate what has not ended; delete nothing.")
+@click.option("--finished", "action", flag_value="delete_finished", help="Delete only what has ended.")
+@confirmed
+@server_options
+def wipe(asked: Asked, name: str | None, action: str | None, yes: bool) -> None:
+    """Delete all instances, of Workflow NAME or of every one; their ids can be used again. Not in wrangler."""
+    what = {"terminate": "Terminate all instances", "delete_finished": "Delete all finished instances"}
+    sentence = f"{what.get(action or '', 'Delete all instances')} of {name or 'every Workflow'}"
+    confirm(sentence, yes=yes)
+    with asked.client() as client:
+        result = client.wipe(action or "delete", name)
+        asked.say(result, f"{sentence}: {result['instances']}.")

@@ -1,0 +1,1 @@
+"""The buttons: which commands are possible, what they ask first, and what they do."""

@@ -1,0 +1,232 @@
+"""Many instances at once: what it will touch is said before, how far it is during, what failed after."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Final
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import ImmutableMultiDict
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from stepwell.bindings.errors import EngineError
+from stepwell.emulator.dashboard.actions.handler import Refused, scripted, value_of
+from stepwell.emulator.dashboard.bulk.jobs import Deed, Job, Jobs
+from stepwell.emulator.dashboard.bulk.view import WORDS, BulkPlan, Typed, all_that_match, bulk_plan, chosen_ones
+from stepwell.emulator.dashboard.list.query import parse_query
+from stepwell.emulator.dashboard.parts.answers import HEADERS, NotFound, page
+from stepwell.emulator.dashboard.parts.reads import Reads
+from stepwell.emulator.dashboard.parts.urls import Urls
+from stepwell.emulator.engine.lifecycle import Command, allowed
+from stepwell.emulator.engine.passes.outcomes import Termination
+from stepwell.emulator.storage.records import FINITE, PageFilter, Status, Trigger
+from stepwell.emulator.storage.view_records import InstanceBrief
+from stepwell.emulator.web.commands import delete_one
+from stepwell.emulator.web.pauses import done_within
+from stepwell.emulator.web.whole_numbers import whole_number
+
+Given = ImmutableMultiDict[str, str]
+
+#: Actions for a clean slate: what `scope` on the page of a Workflow names.
+SCOPES: Final = {
+    "any": (),
+    "finished": tuple(status for status in Status if status in FINITE),
+    "unfinished": tuple(status for status in Status if status not in FINITE),
+}
+#: What the address of a plan has of the list that it was made in.
+_OF_THE_LIST: Final = ("workflow", "q", "status", "sort", "columns", "after", "before")
+_SHOWN: Final = (
+    "id", "title", "what", "state", "total", "done", "left_alone", "failed", "share", "failures", "trouble",
+    "stopped", "finished", "back",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What an address names: keys, or everything that a filter matches. `what` says it in words."""
+
+    action: str
+    keys: tuple[int, ...] | None
+    wanted: PageFilter
+    what: str
+
+
+class Bulk:
+    """Handlers: plan, run, look, stop."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+        self._jobs = Jobs(reads)
+
+    # -- before
+    def plan(self, request: Request) -> Response:
+        """How many it will touch, and which it does not apply to, with the reason."""
+        given = request.query_params
+        try:
+            plan = self._plan(self._chosen(given), given)
+        except Refused as error:
+            return self._refused(request, given, str(error))
+        return self._plan_page(request, plan)
+
+    def _chosen(self, given: Given) -> Chosen:
+        action = given.get("action", "")
+        if action not in WORDS:
+            raise Refused(f'There is no action "{action}" for many instances.')
+        if given.get("all"):
+            return self._all(action, given)
+        found = (whole_number(key) for key in given.getlist("key"))
+        keys = tuple(dict.fromkeys(key for key in found if key is not None))
+        if not keys:
+            raise Refused("No instance is chosen. Choose some in the list, or all that match.")
+        return Chosen(action, keys, PageFilter(), chosen_ones(len(keys)))
+
+    def _all(self, action: str, given: Given) -> Chosen:
+        statuses = [*given.getlist("status"), *SCOPES.get(given.get("scope", ""), ())]
+        query = parse_query(given.get("q", ""), self._reads.now(), statuses, given.get("workflow") or None)
+        if query.problems:
+            problems = " ".join(query.problems)
+            raise Refused(f"What “all” means is not sure, because the search is not understood. {problems}")
+        return Chosen(action, None, self._reads.filter_of(query), all_that_match(query))
+
+    def _plan(self, chosen: Chosen, given: Given) -> BulkPlan:
+        reasons = {status: allowed(status)[Command(chosen.action)] for status in Status}
+        names = ("action", "all", "scope", "key", *_OF_THE_LIST)
+        fields = [(name, value) for name in names for value in given.getlist(name) if value]
+        return bulk_plan(chosen.action, chosen.what, self._counts(chosen), reasons, fields, _back(given))
+
+    def _counts(self, chosen: Chosen) -> Counter[Status]:
+        if chosen.keys is None:
+            return Counter(self._reads.reader.count_matching_by_status(chosen.wanted))
+        return Counter(one.status for one in self._reads.reader.briefs(chosen.keys))
+
+    def _plan_page(self, request: Request, plan: BulkPlan) -> Response:
+        frame = self._reads.frame(request, plan.title, section="list")
+        return page(request, "bulk_plan.html", frame, plan, 409 if plan.problem else 200)
+
+    def _refused(self, request: Request, given: Given, text: str) -> Response:
+        frame = self._reads.frame(request, "Refused", section="list")
+        return page(request, "refused.html", frame, {"text": text, "back": _back(given)}, 409)
+
+    # -- running
+    async def run(self, request: Request) -> Response:
+        form = await request.form()
+        given = ImmutableMultiDict([(name, one) for name, one in form.multi_items() if isinstance(one, str)])
+        try:
+            job = await self._start(given)
+        except (EngineError, NotFound, Refused) as error:
+            if scripted(request):
+                return JSONResponse({"message": str(error)}, 409, HEADERS)
+            return await run_in_threadpool(self._asked_again, request, given, str(error))
+        target = Urls().job(job.id)
+        if scripted(request):
+            return JSONResponse({"message": "", "go": target}, headers=HEADERS)
+        return RedirectResponse(target, 303, HEADERS)
+
+    async def _start(self, given: Given) -> Job:
+        chosen = await run_in_threadpool(self._chosen, given)
+        plan = await run_in_threadpool(self._plan, chosen, given)
+        if not plan.applies:
+            reasons = {line.reason for line in plan.lines if line.reason} or {"none of them is there any more"}
+            raise Refused(f"There is nothing that this can be done to: {'; '.join(sorted(reasons))}.")
+        deed = await run_in_threadpool(self._deed, chosen, given)
+        total = len(chosen.keys) if chosen.keys is not None else plan.total
+        command = Command(chosen.action)
+        job = Job(plan.title, plan.what, plan.back, command, chosen.keys, chosen.wanted, total)
+        self._jobs.start(job, deed)
+        return job
+
+    def _asked_again(self, request: Request, given: Given, problem: str) -> Response:
+        """Without scripts: the plan as it was, with what was typed and with what is wrong."""
+        try:
+            plan = self._plan(self._chosen(given), given)
+        except (NotFound, Refused):
+            return self._refused(request, given, problem)
+        typed = Typed(*(given.get(name, "") for name in ("type", "payload", "reason", "rollback")))
+        return self._plan_page(request, replace(plan, typed=typed, problem=problem))
+
+    def _deed(self, chosen: Chosen, given: Given) -> Deed:
+        """What is done to each. Raises `Refused` and `EngineError` for what would be refused for all of them."""
+        engine = self._reads.parts.engine
+        if chosen.action == "delete":
+            return lambda one: delete_one(engine, one.workflow, one.key)
+        if chosen.action == "sendEvent":
+            return self._sending(chosen, given)
+        if chosen.action == "terminate":
+            return self._terminating(given)
+        commands = {"pause": engine.commands.pause, "resume": engine.commands.resume}
+        command = commands.get(chosen.action, engine.commands.restart)
+        return lambda one: command(self._with_code(one).key)
+
+    def _with_code(self, one: InstanceBrief) -> InstanceBrief:
+        self._name(one.workflow)
+        return one
+
+    def _name(self, workflow: int) -> str:
+        """Of a Workflow that has code."""
+        for state in self._reads.parts.engine.workflows():
+            if state.key == workflow:
+                return state.name
+        raise Refused("The Worker has no code for its Workflow any more.")
+
+    def _terminating(self, given: Given) -> Deed:
+        parts, how = self._reads.parts, Termination(reason=given.get("reason", "").strip() or None)
+        rollback = bool(given.get("rollback"))
+
+        async def terminate(one: InstanceBrief) -> None:
+            command = parts.engine.commands.terminate(self._with_code(one).key, rollback=rollback, how=how)
+            # Rollbacks may be tried again for hours; the others are not to wait for them.
+            await done_within(asyncio.shield(asyncio.ensure_future(command)), parts.rollback_patience_s)
+
+        return terminate
+
+    def _sending(self, chosen: Chosen, given: Given) -> Deed:
+        engine = self._reads.parts.engine
+        kind = given.get("type", "").strip()
+        if not kind:
+            raise Refused("An event needs a type: the one that the instances wait for.")
+        event = {"type": kind, "payload": value_of(given.get("payload", ""), "contents of the payload")}
+        self._check_event(chosen, event)
+        return lambda one: engine.workflow(self._name(one.workflow), Trigger.API).send_event(one.id, event)
+
+    def _check_event(self, chosen: Chosen, event: object) -> None:
+        """Limits may be those of a Workflow: an event is refused before when no Workflow takes it."""
+        engine, keys = self._reads.parts.engine, chosen.keys
+        concerned = {one.workflow for one in self._reads.reader.briefs(keys)} if keys is not None else set[int]()
+        if chosen.wanted.workflow is not None:
+            concerned = {chosen.wanted.workflow}
+        problems: list[EngineError] = []
+        for state in engine.workflows():
+            if concerned and state.key not in concerned:
+                continue
+            try:
+                engine.workflow(state.name, Trigger.API).event(event)
+                return
+            except EngineError as error:
+                problems.append(error)
+        if problems:
+            raise problems[0]
+
+    # -- looking
+    def show(self, request: Request) -> Response:
+        job = self._jobs.find(request.path_params["job"])
+        if job is None:
+            raise NotFound("This bulk action is not known (any more).")
+        frame = self._reads.frame(request, f"{job.title}: {job.share:g} %", section="list", watch="list")
+        return page(request, "bulk_job.html", frame, {name: getattr(job, name) for name in _SHOWN})
+
+    async def stop(self, request: Request) -> Response:
+        job = self._jobs.find(request.path_params["job"])
+        if job is not None:
+            job.stopped = True
+            self._reads.live.touch()
+        return RedirectResponse(Urls().job(request.path_params["job"]), 303, HEADERS)
+
+
+def _back(given: Given) -> str:
+    """The page that the plan was made on, as it was."""
+    if given.get("scope") in SCOPES and given.get("workflow"):
+        return Urls().workflow(given["workflow"])
+    return Urls().home(**{name: given.getlist(name) for name in _OF_THE_LIST})

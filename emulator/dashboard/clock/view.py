@@ -1,0 +1,84 @@
+"""The clock: real or moved, and what will wake before it is moved on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stepwell.emulator.dashboard.parts.statuses import STATUS_LOOKS, Look
+from stepwell.emulator.dashboard.parts.urls import Urls
+from stepwell.emulator.storage.view_records import InstanceBrief
+
+
+@dataclass(frozen=True, slots=True)
+class Waking:
+    """An instance that wakes, or a schedule (`cron`) that makes one; `look` is then None."""
+
+    id: str
+    workflow: str
+    url: str
+    look: Look | None
+    wake_at: int
+    cron: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Leap:
+    """A button: `by` is what it sends, `wakes` how many instances that wakes at least."""
+
+    word: str
+    by: str
+    wakes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClockView:
+    now: int
+    skew_ms: int
+    can_move: bool
+    next_at: int | None
+    is_busy: bool
+    waking: tuple[Waking, ...]
+    leaps: tuple[Leap, ...]
+
+
+#: What the buttons offer.
+LEAPS = (("1 minute", 60_000), ("1 hour", 3_600_000), ("1 day", 86_400_000), ("1 week", 604_800_000))
+
+
+def clock_view(
+    now: int,
+    skew_ms: int,
+    *,
+    can_move: bool,
+    upcoming: Sequence[InstanceBrief],
+    names: Mapping[int, str],
+    wakes: Mapping[int, int],
+    is_busy: bool = False,
+    schedules: Sequence[tuple[str, str, int]] = (),
+) -> ClockView:
+    """`wakes` says how many instances wake within each of `LEAPS`; `is_busy`: code runs,
+    whose deadlines lie in memory alone; `schedules` are (Workflow, cron, next).
+    """
+    urls = Urls()
+    waking = [
+        Waking(
+            one.id,
+            names.get(one.workflow, "?"),
+            urls.instance(names.get(one.workflow, "?"), one.id),
+            STATUS_LOOKS[one.status],
+            one.wake_at or now,
+        )
+        for one in upcoming
+    ]
+    waking += [Waking("", name, urls.workflow(name), None, at, cron) for name, cron, at in schedules]
+    waking.sort(key=lambda one: one.wake_at)
+    return ClockView(
+        now=now,
+        skew_ms=skew_ms,
+        can_move=can_move,
+        next_at=waking[0].wake_at if waking else None,
+        is_busy=is_busy,
+        waking=tuple(waking),
+        leaps=tuple(Leap(word, word, wakes.get(ms, 0)) for word, ms in LEAPS),
+    )

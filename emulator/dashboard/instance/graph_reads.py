@@ -1,0 +1,28 @@
+"""What the graph of an instance is drawn from: its own steps, and those of the newest runs beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from stepwell.emulator.dashboard.instance.graph import NAMES_DRAWN, GraphView, build_graph
+from stepwell.emulator.dashboard.instance.inputs import InstanceInputs
+from stepwell.emulator.dashboard.instance.links import InstanceLinks
+from stepwell.emulator.storage.store import StoreReader
+
+_RUNS: Final = 60
+#: So many steps of the instance itself are looked at; reading and ordering them takes 50 ms.
+_STEPS: Final = 5_000
+_EVERY_NAME: Final = 2_000
+
+
+def run_graph(reader: StoreReader, given: InstanceInputs, *, every_name: bool) -> GraphView | None:
+    """None where no step has started yet."""
+    key = given.row.key
+    mine = reader.run_steps(key, _STEPS)
+    others = [step for step in reader.recent_runs(given.workflow.key, _RUNS) if step.instance != key]
+    most = _EVERY_NAME if every_name else NAMES_DRAWN
+    graph = build_graph([*mine, *others], key, InstanceLinks(given).step, most)
+    if graph is None or given.row.step_count <= _STEPS:
+        return graph
+    return replace(graph, part_of=_STEPS)

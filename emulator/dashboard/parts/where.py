@@ -1,0 +1,117 @@
+"""Where an instance stands, in one sentence: "sleeping, wakes in 3 min", "failed at charge-card-1"."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from stepwell.bindings.values import NULL_TEXT, UNDEFINED_TEXT
+from stepwell.emulator.dashboard.parts.errors import unfolded
+from stepwell.emulator.storage.records import InstanceRow, Status, StepKind, StepState
+from stepwell.emulator.storage.view_records import StepBrief
+
+Ticking: TypeAlias = Literal["until", "since"]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A sentence around the name of a step and a time that ticks; the parts may be empty."""
+
+    lead: str
+    step: str = ""
+    tail: str = ""
+    at: int | None = None
+    ticking: Ticking | None = None
+    more: str = ""
+
+    @property
+    def plain(self) -> str:
+        return " ".join(part for part in (self.lead, self.step, self.tail, self.more) if part)
+
+
+def where(
+    row: InstanceRow,
+    focus: StepBrief | None,
+    *,
+    others: int = 0,
+    error: tuple[str, str] | None = None,
+    output: str | None = None,
+    defined: bool = True,
+    queue_place: int | None = None,
+) -> Where:
+    """`focus` is the step that matters most now, `others` how many more are open; `error` is name and message,
+    `output` the start of what it returned.
+    """
+    if not defined and row.ended_at is None:
+        return Where("blocked: the Worker has no code for this Workflow now")
+    if row.status is Status.QUEUED:
+        return _queued(row, queue_place)
+    if row.status is Status.ERRORED:
+        return _errored(focus, error)
+    if row.status is Status.ROLLING_BACK:
+        return Where("rolling back", tail=_short(error))
+    if row.status is Status.PAUSED:
+        return Where("paused", at=row.paused_at, ticking="since")
+    if row.status in (Status.COMPLETE, Status.TERMINATED):
+        return _ended(row.status, focus, output)
+    found = _open(focus) if focus is not None else Where("in run(), between two steps")
+    if others:
+        found = replace(found, more=f"and {others} more")
+    return found
+
+
+def _ended(status: Status, focus: StepBrief | None, output: str | None) -> Where:
+    """What it returned, as far as it was read; of a terminated one, where."""
+    if status is Status.TERMINATED:
+        return Where("terminated") if focus is None else Where("terminated in", focus.public_name)
+    nothing = output in (None, NULL_TEXT, UNDEFINED_TEXT)
+    return Where("", tail="returned nothing" if nothing else f"returned {output}")
+
+
+def _queued(row: InstanceRow, place: int | None) -> Where:
+    behind = "" if place is None else f" (place {place + 1:,} in the queue)"
+    return Where(f"waiting for a free slot{behind}", at=row.modified_at, ticking="since")
+
+
+def _errored(focus: StepBrief | None, error: tuple[str, str] | None) -> Where:
+    if focus is not None and focus.state is StepState.FAILED:
+        # A run may catch the error of a step and fail with one of its own.
+        own = json.loads(focus.error or "{}")
+        message = own.get("message", "")
+        is_its_error = error is None or error[1] in (message, f"{own.get('name')}: {message}")
+        return Where("failed at" if is_its_error else "failed after", focus.public_name, _short(error))
+    return Where("failed outside of a step", tail=_short(error))
+
+
+def _short(error: tuple[str, str] | None) -> str:
+    if error is None:
+        return ""
+    name, message = error
+    return unfolded(name, message.split("\n", 1)[0])
+
+
+def _open(focus: StepBrief) -> Where:
+    """Of a step that has not ended."""
+    if focus.state is StepState.IN_FLIGHT:
+        attempt = f"attempt {focus.attempts} of {most_attempts(focus.config)}" if focus.attempts > 1 else ""
+        return Where("running", focus.public_name, attempt)
+    if focus.state is StepState.RETRYING:
+        lead = f"attempt {focus.attempts + 1} of {most_attempts(focus.config)} of"
+        return Where(lead, focus.public_name, "", focus.due_at, "until")
+    if focus.kind is StepKind.SLEEP:
+        return Where("sleeping in", focus.public_name, "wakes", focus.due_at, "until")
+    if focus.kind is StepKind.WAIT_FOR_EVENT:
+        return Where(f"waiting for event “{event_type(focus.config)}”", "", "times out", focus.due_at, "until")
+    return Where("at", focus.public_name)
+
+
+def most_attempts(config: str) -> int:
+    """How often a step is tried at most: its retries and the first attempt."""
+    limit = json.loads(config).get("retries", {}).get("limit", 0)
+    return int(limit) + 1
+
+
+def event_type(config: str) -> str:
+    """The type of event that a wait is for."""
+    return str(json.loads(config).get("type", ""))

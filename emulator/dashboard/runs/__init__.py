@@ -1,0 +1,1 @@
+"""Runs to save, open, compare, and turn into tests."""

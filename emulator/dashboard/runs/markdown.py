@@ -1,0 +1,139 @@
+"""A run, a step, an error, a comparison as Markdown, for an issue or an assistant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from stepwell.emulator.dashboard.instance.panel import StepPanel
+from stepwell.emulator.dashboard.instance.view import InstanceView
+from stepwell.emulator.dashboard.parts.errors import ErrorView
+from stepwell.emulator.dashboard.parts.text import cut, duration, exact
+from stepwell.emulator.dashboard.runs.diff import DiffView
+from stepwell.emulator.dashboard.values.literals import as_json
+
+_VALUE: Final = 4_000
+
+
+def instance_markdown(view: InstanceView, params: str | None, output: str | None, now: int) -> str:
+    lines = [
+        f"# {view.id}",
+        "",
+        f"Workflow `{_cell(view.workflow)}`. {_status(view)}",
+        "",
+        *(f"- {item.kind}: `{item.step.public_name}`" for item in view.now.items),
+        *_value("Params", params),
+        *_value("Output", output),
+        *(_with_causes(view.error) if view.error is not None else ()),
+        "",
+        "## Steps",
+        "",
+        "| step | kind | state | attempts | started | duration | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for step in view.steps:
+        took = duration((step.ended_at if step.ended_at is not None else now) - step.started_at)
+        cells = (
+            f"`{_cell(step.public_name)}`",
+            step.kind_word,
+            step.look.word,
+            str(step.attempts or ""),
+            exact(step.started_at),
+            took,
+            _cell(cut(step.summary, 200)),
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def step_markdown(view: InstanceView, panel: StepPanel, output: str | None, now: int) -> str:
+    """`output` is the stored text, where it may be shown."""
+    step = panel.step
+    took = duration((step.ended_at if step.ended_at is not None else now) - step.started_at)
+    lines = [
+        f"# {_cell(step.public_name)}",
+        "",
+        f"{step.kind_word} number {step.seq} of `{_cell(view.id)}` (Workflow `{_cell(view.workflow)}`): "
+        f"**{step.look.word}**, started {exact(step.started_at)}, {took}.",
+        "",
+        *(f"- {setting.name}: {_cell(setting.value)}" for setting in panel.settings),
+        *((f"- called at `{_cell(panel.site.place)}`",) if panel.site is not None else ()),
+        *(f"- given the result of `{_cell(one.name)}`" for one in (panel.given.needs if panel.given else ())),
+        *_value("Output", output),
+        *(_with_causes(panel.error) if panel.error is not None else ()),
+    ]
+    if panel.attempts:
+        lines += ["", "## Attempts", ""]
+    for one in panel.attempts:
+        length = duration((one.ended_at if one.ended_at is not None else now) - one.started_at)
+        error = f": {_cell(cut(one.error.text, 300))}" if one.error is not None else ""
+        delay = f"; the next after {duration(one.delay_ms)}" if one.delay_ms is not None else ""
+        lines.append(f"{one.number}. {one.look.word}, {exact(one.started_at)}, {length}{error}{delay}")
+    if panel.logs:
+        lines += ["", "## Logs", "", *_block([f"{line.level} {cut(line.text, 400)}" for line in panel.logs])]
+    return "\n".join(lines) + "\n"
+
+
+def error_markdown(error: ErrorView) -> str:
+    """With its causes and the source lines of the user's own frames."""
+    return "\n".join(_with_causes(error)).strip() + "\n"
+
+
+def _with_causes(error: ErrorView) -> Iterable[str]:
+    one: ErrorView | None = error
+    while one is not None:
+        yield from _error(one, "Error" if one is error else "Caused by")
+        yield from _sources(one)
+        one = one.cause
+
+
+def _sources(error: ErrorView) -> Iterable[str]:
+    for frame in error.frames:
+        if frame.source:
+            code = [f"{'>' if line.here else ' '} {line.number:4} {line.text}" for line in frame.source]
+            yield from ("", f"`{frame.place}`", "", *_block(code))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").replace("`", "'")
+
+
+def _value(title: str, text: str | None) -> Iterable[str]:
+    if text is None:
+        return ()
+    return ("", f"## {title}", "", *_block([cut(as_json(text), _VALUE)], "json"))
+
+
+def _status(view: InstanceView) -> str:
+    """Most sentences begin with the word of the status."""
+    word, sentence = view.look.word, view.now.sentence
+    return f"**{word}**{sentence[len(word) :]}" if sentence.startswith(word) else f"**{word}**. {sentence}"
+
+
+def _error(error: ErrorView, title: str) -> Iterable[str]:
+    yield from ("", f"## {title}: {_cell(error.name)}", "", *_block([error.message]))
+    if error.stack:
+        yield from ("", *_block([cut(error.stack, _VALUE)]))
+
+
+def _block(lines: Sequence[str], language: str = "") -> list[str]:
+    """A block of code, with a fence that nothing in it can end."""
+    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}{language}", *lines, fence]
+
+
+def diff_markdown(view: DiffView) -> str:
+    lines = [f"# {view.left.name} and {view.right.name}", "", f"{view.first}.", ""]
+    for change in (*view.params, *view.outcome):
+        lines.append(f"- {change.what}: `{_cell(change.left)}` | `{_cell(change.right)}`")
+    lines += ["", "| step | | left | right |", "|---|---|---|---|"]
+    for row in view.rows:
+        changes = [f"{one.what}: {_cell(one.left)} → {_cell(one.right)}" for one in row.changes]
+        what = "; ".join([*changes, *([row.slower] if row.slower else [])])
+        sides = [look.word if look is not None else "–" for look in (row.left, row.right)]
+        lines.append(
+            f"| `{_cell(row.name)}` | {row.verdict}{': ' + what if what else ''} | {sides[0]} | {sides[1]} |"
+        )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,47 @@
+"""Saved runs that were opened: kept in memory for their pages, the newest few of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from stepwell.emulator.dashboard.parts.answers import NotFound
+from stepwell.emulator.dashboard.parts.selected_run import Found
+from stepwell.emulator.dashboard.runs.saved import SavedRun
+from stepwell.emulator.dashboard.runs.saved_reader import SavedReader
+
+_MOST: Final = 8
+_MOST_BYTES: Final = 96 * 1024 * 1024
+_KEY_LENGTH: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    run: SavedRun
+    reader: SavedReader
+    size: int
+
+
+class OpenedRuns:
+    """By keys that come from what is in the files, so that one opened again has the address it had."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, _Opened] = OrderedDict()
+
+    def keep(self, run: SavedRun, file: bytes) -> str:
+        """The key of the run; the oldest ones make room."""
+        key = hashlib.sha256(file).hexdigest()[:_KEY_LENGTH]
+        self._kept[key] = _Opened(run, SavedReader(run), len(file))
+        self._kept.move_to_end(key)
+        while len(self._kept) > _MOST or sum(one.size for one in self._kept.values()) > _MOST_BYTES:
+            self._kept.popitem(last=False)
+        return key
+
+    def found(self, key: str) -> Found:
+        """Raises `NotFound`."""
+        one = self._kept.get(key)
+        if one is None:
+            raise NotFound("This saved run is not open any more: open its file again, with “Open a saved run”.")
+        return Found(one.run.workflow, one.run.row, one.reader, key, one.run.saved_at)

@@ -1,0 +1,96 @@
+"""A run as a file, and back: what one dashboard saves another can open."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import Any, Final, TypeVar
+
+from stepwell.emulator.storage.records import (
+    BufferedEvent,
+    EventType,
+    HistoryRow,
+    InstanceRow,
+    InstanceValues,
+    LogRow,
+    PassCause,
+    PassRow,
+    Status,
+    StepKind,
+    StepRow,
+    StepState,
+    Trigger,
+    WorkflowRow,
+)
+
+FORMAT: Final = "stepwell-run"
+VERSION: Final = 1
+
+#: What comes of a file that somebody has changed: nothing in it needs to be what it was saved as.
+WRONG: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+T = TypeVar("T")
+
+
+class NotARun(ValueError):
+    """The text says what is wrong with the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRun:
+    """Everything stored of one instance, sensitive outputs excepted."""
+
+    workflow: WorkflowRow
+    row: InstanceRow
+    values: InstanceValues
+    steps: tuple[StepRow, ...]
+    history: tuple[HistoryRow, ...]
+    events: tuple[BufferedEvent, ...]
+    logs: tuple[LogRow, ...]
+    saved_at: int
+    #: Files of before passes were kept have none.
+    passes: tuple[PassRow, ...] = ()
+
+
+def save(run: SavedRun) -> str:
+    parts = {field.name: _plain(getattr(run, field.name)) for field in fields(run)}
+    return json.dumps({"format": FORMAT, "version": VERSION, **parts}, ensure_ascii=False, indent=1)
+
+
+def _plain(value: Any) -> Any:
+    """A record by the names of its fields, a row of records as a list of such."""
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+
+
+def run_of(data: object) -> SavedRun:
+    """Raises `NotARun` for anything that `save` has not written."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise NotARun('This is no saved run. Save one with "Save this run" on the page of an instance.')
+    if data.get("version") != VERSION:
+        raise NotARun(
+            f"It was saved in version {data.get('version')} of the format; this Stepwell knows {VERSION}."
+        )
+    try:
+        return SavedRun(
+            workflow=_read(WorkflowRow, data["workflow"]),
+            row=_read(InstanceRow, data["row"], status=Status, trigger=Trigger),
+            values=_read(InstanceValues, data["values"]),
+            steps=tuple(_read(StepRow, one, kind=StepKind, state=StepState) for one in data["steps"]),
+            history=tuple(_read(HistoryRow, one, type=EventType) for one in data["history"]),
+            events=tuple(_read(BufferedEvent, one) for one in data["events"]),
+            logs=tuple(_read(LogRow, one) for one in data["logs"]),
+            saved_at=int(data["saved_at"]),
+            passes=tuple(_read(PassRow, one, cause=PassCause) for one in data.get("passes", ())),
+        )
+    except WRONG as error:
+        raise NotARun(f"Something in the saved run is missing or wrong: {error!r}") from None
+
+
+def _read(record: type[T], data: dict[str, Any], **kinds: Any) -> T:
+    names = set(getattr(record, "_fields", ())) or {field.name for field in fields(record)}  # type: ignore[arg-type]
+    given = {name: kinds[name](value) if name in kinds else value for name, value in data.items() if name in names}
+    return record(**given)

@@ -1,0 +1,125 @@
+"""A saved run as if it were stored: the reads that the pages of an instance make, out of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from stepwell.emulator.dashboard.runs.saved import SavedRun
+from stepwell.emulator.storage.records import (
+    BufferedEvent,
+    CallSite,
+    HistoryRow,
+    InstanceValues,
+    LogRow,
+    PassRow,
+    StepKind,
+    StepRow,
+    StepState,
+    VersionRow,
+)
+from stepwell.emulator.storage.view_records import Sizes, StepStretch
+
+_ENDED_WELL: Final = StepState.COMPLETED
+
+
+class SavedReader:
+    """Part of a `StoreReader`. It holds one instance, so keys are not looked at. What no file has is not there:
+    code, call sites, the contents of streams.
+    """
+
+    def __init__(self, run: SavedRun) -> None:
+        self._run = run
+        self._steps = {step.seq: step for step in run.steps}
+
+    def values(self, _: int) -> InstanceValues:
+        return self._run.values
+
+    def events(self, _: int) -> list[BufferedEvent]:
+        return list(self._run.events)
+
+    def logs(self, _: int, after: int = 0, limit: int = 1_000) -> list[LogRow]:
+        return [line for line in self._run.logs if line.key > after][:limit]
+
+    def passes(self, _: int, limit: int) -> list[PassRow]:
+        return list(self._run.passes[-limit:])
+
+    def version(self, _: int) -> VersionRow | None:
+        return None
+
+    def sizes(self, _: int) -> Sizes:
+        values = self._run.values
+        return Sizes(_size(values.params), _size(values.output), _size(values.error))
+
+    # -- steps
+    def steps(self, _: int) -> list[StepRow]:
+        return list(self._run.steps)
+
+    def step(self, _: int, seq: int) -> StepRow | None:
+        return self._steps.get(seq)
+
+    def steps_of(self, _: int, seqs: Iterable[int]) -> list[StepRow]:
+        return [self._steps[seq] for seq in seqs if seq in self._steps]
+
+    def steps_named(self, _: int, text: str, limit: int) -> list[int]:
+        return [step.seq for step in self._run.steps if text.lower() in step.public_name.lower()][:limit]
+
+    def steps_within(self, _: int, start: int, end: int, limit: int) -> list[int]:
+        found = [step for step in self._run.steps if step.started_at <= end]
+        return [step.seq for step in found if step.ended_at is None or step.ended_at >= start][:limit]
+
+    def notable_steps(self, _: int, limit: int) -> list[int]:
+        found = [step.seq for step in self._run.steps if step.state is not _ENDED_WELL]
+        return found[-limit:]
+
+    def step_stretches(self, _: int, stretches: Iterable[tuple[int, int]]) -> list[StepStretch]:
+        found = ([self._steps[seq] for seq in range(first, last + 1)] for first, last in stretches)
+        return [_stretch(steps) for steps in found]
+
+    def sizes_of(self, _: int, seqs: Iterable[int]) -> dict[int, int]:
+        sizes = {step.seq: _size(step.output) for step in self.steps_of(0, seqs)}
+        return {seq: size for seq, size in sizes.items() if size is not None}
+
+    def output_sizes(self, _: int, from_seq: int, to_seq: int) -> dict[int, int]:
+        return self.sizes_of(0, range(from_seq, to_seq + 1))
+
+    def step_before(self, _: int, seq: int, name: str) -> int | None:
+        earlier = [one for one in self._run.steps if one.seq < seq and one.name == name]
+        return next((one.seq for one in reversed(earlier) if one.kind is StepKind.DO), None)
+
+    def call_site(self, _: int, seq: int) -> CallSite | None:
+        return None
+
+    def given_config(self, _: int, seq: int) -> frozenset[str] | None:
+        return None
+
+    def chunk(self, _: int, seq: int, n: int) -> bytes | None:
+        return None
+
+    # -- history
+    def history(self, _: int, after: int = 0, limit: int = 1_000) -> list[HistoryRow]:
+        return [entry for entry in self._run.history if entry.event_id > after][:limit]
+
+    def history_of(self, _: int, seqs: Iterable[int]) -> list[HistoryRow]:
+        wanted = {None, *seqs}
+        return [entry for entry in self._run.history if entry.step in wanted]
+
+    def last_history(self, _: int, before: int | None, limit: int) -> list[HistoryRow]:
+        return [entry for entry in self._run.history if before is None or entry.event_id < before][-limit:]
+
+    def step_history(self, _: int, seq: int) -> list[HistoryRow]:
+        return [entry for entry in self._run.history if entry.step == seq]
+
+
+def _size(text: str | None) -> int | None:
+    return None if text is None else len(text.encode("utf-8", "replace"))
+
+
+def _stretch(steps: Sequence[StepRow]) -> StepStretch:
+    return StepStretch(
+        first=steps[0].seq,
+        last=steps[-1].seq,
+        started_at=min(step.started_at for step in steps),
+        ended_at=max(step.started_at if step.ended_at is None else step.ended_at for step in steps),
+        failed=sum(step.state is StepState.FAILED for step in steps),
+    )

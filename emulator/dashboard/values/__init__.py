@@ -1,0 +1,1 @@
+"""Stored values: as trees on pages, in full, and as text to copy."""

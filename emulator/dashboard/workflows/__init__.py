@@ -1,0 +1,1 @@
+"""The pages about Workflows, limits and new instances."""

@@ -1,0 +1,185 @@
+"""Pages about Workflows, the clock, the limits, and the form of new instances."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from stepwell.emulator.clock import SystemClock
+from stepwell.emulator.dashboard.clock.view import LEAPS, clock_view
+from stepwell.emulator.dashboard.list.query import WORDS
+from stepwell.emulator.dashboard.parts.answers import page
+from stepwell.emulator.dashboard.parts.clipboard import create_snippets, ours
+from stepwell.emulator.dashboard.parts.reads import Reads
+from stepwell.emulator.dashboard.parts.urls import Urls
+from stepwell.emulator.dashboard.workflows.view import (
+    CarryView,
+    CreateView,
+    WorkflowCard,
+    WorkflowFacts,
+    carry_view,
+    editor_text,
+    workflow_card,
+)
+from stepwell.emulator.engine.definitions import WorkflowState
+from stepwell.emulator.limits import TABLE
+from stepwell.emulator.storage.records import InstanceRow, PageFilter, Status, WorkflowRow
+from stepwell.emulator.storage.view_records import ListPage
+from stepwell.emulator.web.whole_numbers import whole_number
+
+_VERSIONS_SHOWN = 12
+_PARAMS_OFFERED = 6
+_STEPS_OFFERED = 150
+#: So many names of steps are shown on the page of a Workflow; the others unfold.
+_NAMES_SHOWN = 24
+
+
+class WorkflowPages:
+    """Handlers of GET requests that are about no single instance."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+
+    def _states(self) -> dict[int, WorkflowState]:
+        return {state.key: state for state in self._reads.parts.engine.workflows()}
+
+    def _card(self, row: WorkflowRow, states: dict[int, WorkflowState]) -> WorkflowCard:
+        versions = self._reads.reader.versions(row.key)[:_VERSIONS_SHOWN]
+        counts = self._reads.counts().get(row.key, {})
+        return workflow_card(row, counts, self._facts(states.get(row.key)), versions)
+
+    def _facts(self, state: WorkflowState | None) -> WorkflowFacts:
+        if state is None:
+            return WorkflowFacts()
+        definition = state.definition
+        firings = self._reads.parts.engine.schedules.next_of(state.key)
+        return WorkflowFacts(
+            schedules=tuple((cron, firings.get(cron)) for cron in definition.schedules),
+            concurrency=definition.concurrency_limit,
+            steps_limit=definition.steps_limit,
+            success_retention_ms=definition.success_retention_ms,
+            error_retention_ms=definition.error_retention_ms,
+        )
+
+    def workflows(self, request: Request) -> Response:
+        states = self._states()
+        cards = [self._card(row, states) for row in self._reads.reader.workflows()]
+        frame = self._reads.frame(
+            request,
+            "Workflows",
+            section="workflows",
+            watch="list",
+            command=ours(self._reads.parts.url, "workflows list"),
+        )
+        return page(request, "workflows.html", frame, {"cards": cards})
+
+    def workflow(self, request: Request) -> Response:
+        row = self._reads.workflow(request)
+        card = self._card(row, self._states())
+        known = self._reads.reader.known_steps(row.key)
+        command = ours(self._reads.parts.url, f"workflows describe {shlex.quote(row.name)}")
+        frame = self._reads.frame(
+            request, row.name, section="list", selected=row.name, watch="list", command=command
+        )
+        context = {"cards": [card], "steps": known, "steps_shown": _NAMES_SHOWN, "one": True}
+        return page(request, "workflows.html", frame, context)
+
+    def create(self, request: Request) -> Response:
+        row = self._reads.workflow(request)
+        like = request.query_params.get("like") or None
+        encoded: str | None = None
+        carry: CarryView | None = None
+        if like is not None:
+            found = self._reads.found_named(row, like)
+            values = self._reads.reader.values(found.row.key)
+            encoded = values.params if values is not None else None
+            carry = self._carry(request, found.row)
+        text = editor_text(encoded)
+        view = CreateView(
+            workflow=row.name,
+            params=text,
+            like=like,
+            like_url=Urls().instance(row.name, like) if like else "",
+            old_params=text if like else "",
+            snippets=create_snippets(self._reads.parts.url, row.name, encoded or "{}"),
+            recent=tuple(self._recent(row)),
+            carry=carry,
+        )
+        title = f"Duplicate {like}" if like else f"New instance of {row.name}"
+        return page(
+            request,
+            "create.html",
+            self._reads.frame(request, title, section="list", selected=row.name),
+            view,
+        )
+
+    def _carry(self, request: Request, source: InstanceRow) -> CarryView | None:
+        asked = request.query_params.get("carry")
+        chosen = whole_number(asked)
+        first = max(1, min(source.step_count, chosen or source.step_count) - _STEPS_OFFERED + 1)
+        steps = self._reads.reader.step_window(source.key, first, 2 * _STEPS_OFFERED)
+        if chosen is not None:
+            steps = [
+                self._reads.reader.step(source.key, row.seq) or row if row.seq == chosen else row for row in steps
+            ]
+        return carry_view(steps, chosen, replace="replace" in request.query_params)
+
+    def _recent(self, row: WorkflowRow) -> list[tuple[str, str]]:
+        """Params that were used lately, each once: what one would type again."""
+        seen: dict[str, str] = {}
+        for instance in self._reads.reader.listed(PageFilter(workflow=row.key), ListPage(30)):
+            sizes = self._reads.reader.sizes(instance.key)
+            if not sizes.params or sizes.params > 4_000 or len(seen) >= _PARAMS_OFFERED:
+                continue
+            values = self._reads.reader.values(instance.key)
+            if values is not None and values.params is not None:
+                seen.setdefault(editor_text(values.params), instance.id)
+        return [(instance_id, text) for text, instance_id in seen.items()]
+
+    def clock(self, request: Request) -> Response:
+        reader, now = self._reads.reader, self._reads.now()
+        engine = self._reads.parts.engine
+        names = {row.key: row.name for row in reader.workflows()}
+        schedules = [
+            (state.name, cron, at)
+            for state in engine.workflows()
+            for cron, at in engine.schedules.next_of(state.key).items()
+        ]
+        view = clock_view(
+            now,
+            self._reads.skew_ms(),
+            can_move=isinstance(engine.clock, SystemClock),
+            upcoming=reader.upcoming(20),
+            names=names,
+            wakes={ms: reader.count_waking(now + ms) for _, ms in LEAPS},
+            is_busy=any(found.get(Status.RUNNING) for found in self._reads.counts().values()),
+            schedules=schedules,
+        )
+        frame = self._reads.frame(
+            request, "Clock", section="clock", watch="list", command=ours(self._reads.parts.url, "clock show")
+        )
+        return page(request, "clock.html", frame, view)
+
+    def limits(self, request: Request) -> Response:
+        limits = self._reads.parts.engine.limits
+        rows: list[dict[str, Any]] = [
+            {
+                "name": row.name,
+                "sentence": row.sentence,
+                "unit": row.unit,
+                "value": getattr(limits, row.name),
+                "paid": row.paid,
+                "changed": getattr(limits, row.name) != row.paid,
+                "source": row.source,
+            }
+            for row in TABLE
+        ]
+        return page(request, "limits.html", self._reads.frame(request, "Limits", section="limits"), {"rows": rows})
+
+    def help(self, request: Request) -> Response:
+        return page(
+            request, "help.html", self._reads.frame(request, "Keys and help", section="help"), {"words": WORDS}
+        )

@@ -1,0 +1,1 @@
+"""One pass of `run()`: its steps, attempts, waits, rollbacks, and how it ends."""

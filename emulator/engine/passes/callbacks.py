@@ -1,0 +1,258 @@
+"""Running a callback of user code under a timeout, without a timer for those that never suspend.
+
+When the time of a callback is over, its waiter goes on with the error and the callback is abandoned: it runs to
+its end, and what it gives is ignored, as on Cloudflare (case timeout-late-error).
+
+A callback has a task of its own, because asyncio.timeout, TaskGroup and anyio (so httpx) remember in which task
+they were entered and cancel it later. In the task of run() they would then cancel the run, long after the callback
+was abandoned. The task is only used up by a callback that suspends: up to there the callback is driven by its
+waiter while the task stands in as the current one, so that one without an await costs neither task nor turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio.tasks import _enter_task, _leave_task
+from collections.abc import Coroutine, Generator
+from contextvars import Context, copy_context
+from typing import Any, TypeVar
+
+from stepwell.bindings.errors import WorkflowTimeoutError
+from stepwell.bindings.escapes import as_ordinary
+from stepwell.bindings.ports import RemoteAnswer, StepResult
+from stepwell.emulator.engine.time.timers import Deadlines
+
+T = TypeVar("T")
+
+
+class _TimeIsUp(Exception):
+    """Wakes the waiter of an abandoned callback."""
+
+
+class _Outcome(asyncio.Future[Any]):
+    """What the waiter of a suspended callback awaits; the first who ends it wins."""
+
+    def succeed(self, value: Any) -> None:
+        if not self.done():
+            self.set_result(value)
+
+    def fail(self, error: BaseException) -> None:
+        if not self.done():
+            self.set_exception(error)
+            self.exception()  # seen here: a waiter that was cancelled does not ask any more
+
+    def give_up(self) -> None:
+        self.fail(_TimeIsUp())
+
+
+class Callbacks:
+    """Runs callbacks; owns the deadlines of those in flight, and those that were abandoned."""
+
+    def __init__(self, deadlines: Deadlines) -> None:
+        self.deadlines = deadlines
+        self._spare: _Driver | None = None
+        self._stopped = False
+        self._suspended: set[asyncio.Task[None]] = set()
+
+    async def within(self, timeout_ms: int, coroutine: Coroutine[Any, Any, T]) -> T:
+        """The result of `coroutine`; raises `WorkflowTimeoutError` after `timeout_ms`.
+
+        A cancelled waiter cancels the callback and does not wait for it.
+        """
+        driver, self._spare = self._take(), None
+        try:
+            awaited = driver.begin(coroutine)
+        except StopIteration as done:
+            self._keep(driver)
+            result: T = done.value
+            return result
+        except BaseException:
+            self._keep(driver)
+            raise
+        late: T = await self._suspend(driver, awaited, timeout_ms)
+        return late
+
+    async def answered(self, timeout_ms: int, answer: RemoteAnswer) -> StepResult:
+        """The same for a callback that runs in another process: there is nothing of it here that needs a task."""
+        limit = _RemoteLimit(self.deadlines, timeout_ms, answer)
+        try:
+            result: StepResult = await answer
+        except _TimeIsUp:
+            raise WorkflowTimeoutError(timeout_ms) from None
+        finally:
+            limit.cancel()
+        return result
+
+    def _take(self) -> _Driver:
+        spare = self._spare
+        return spare if spare is not None and spare.is_fresh else _Driver(asyncio.get_running_loop())
+
+    def _keep(self, driver: _Driver) -> None:
+        """The callback never suspended: its task can stand by for the next one."""
+        if self._spare is None and not self._stopped:
+            self._spare = driver
+        else:
+            driver.task.cancel()
+
+    async def _suspend(self, driver: _Driver, awaited: Any, timeout_ms: int) -> Any:
+        self._suspended.add(driver.task)
+        driver.task.add_done_callback(self._suspended.discard)
+        outcome = driver.go_on(awaited)
+        deadline = self.deadlines.after(timeout_ms, outcome.give_up)
+        try:
+            return await outcome
+        except _TimeIsUp:
+            raise WorkflowTimeoutError(timeout_ms) from None
+        except asyncio.CancelledError:
+            if not driver.task.done():  # else it is the callback's own
+                driver.task.cancel()
+            raise
+        finally:
+            deadline.cancel()
+
+    def stop(self) -> None:
+        """At the end of the engine: nobody waits for abandoned callbacks."""
+        self._stopped = True
+        self.deadlines.stop()
+        if self._spare is not None:
+            self._spare.task.cancel()
+            self._spare = None
+        for task in list(self._suspended):
+            task.cancel()
+
+
+class _RemoteLimit:
+    """The time that another process has for its answer. While a debugger holds that process, none passes."""
+
+    def __init__(self, deadlines: Deadlines, ms: int, answer: RemoteAnswer) -> None:
+        self._deadlines = deadlines
+        self._answer = answer
+        self._granted_ms = 0
+        self._asking: asyncio.Task[None] | None = None
+        self._deadline = deadlines.after(ms, self._over)
+
+    def _over(self) -> None:
+        self._asking = asyncio.get_running_loop().create_task(self._ask())
+
+    async def _ask(self) -> None:
+        stood_ms = await self._answer.stood_ms()
+        more_ms, self._granted_ms = stood_ms - self._granted_ms, stood_ms
+        if self._answer.done():
+            return
+        if more_ms > 0:
+            self._deadline = self._deadlines.after(more_ms, self._over)
+        else:
+            self._answer.set_exception(_TimeIsUp())
+
+    def cancel(self) -> None:
+        self._deadline.cancel()
+        if self._asking is not None:
+            self._asking.cancel()
+
+
+class _Driver:
+    """A task for one callback: stands by until the callback has suspended, then drives it to its end."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._suspended: asyncio.Future[None] = loop.create_future()
+        self._coroutine: Coroutine[Any, Any, Any] | None = None
+        self._context: Context | None = None
+        self._awaited: Any = None
+        self._outcome = _Outcome(loop=loop)
+        self.task: asyncio.Task[None] = loop.create_task(self._main(), name="step callback")
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nobody has ended or cancelled the task; a callback may have, that kept hold of it."""
+        return not self.task.done() and not self.task.cancelling()
+
+    def begin(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Drives the callback up to its first suspension; gives what it awaits there.
+
+        Raises `StopIteration` with the result when it never suspends, or the error of the callback.
+        """
+        self._context = copy_context()
+        waiter = asyncio.current_task()
+        assert waiter is not None
+        _leave_task(self._loop, waiter)
+        _enter_task(self._loop, self.task)
+        try:
+            awaited = self._context.run(_turn, coroutine, None)
+        finally:
+            _leave_task(self._loop, self.task)
+            _enter_task(self._loop, waiter)
+        self._coroutine = coroutine
+        _hold(awaited, False)
+        return awaited
+
+    def go_on(self, awaited: Any) -> _Outcome:
+        """Leaves the rest of the callback to the task."""
+        self._awaited = awaited
+        self._suspended.set_result(None)
+        return self._outcome
+
+    async def _main(self) -> None:
+        await self
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        error = yield from self._until_suspended()
+        if self._coroutine is None:
+            return
+        try:
+            self._outcome.succeed((yield from self._drive(self._coroutine, error)))
+        except GeneratorExit:  # the task is dropped
+            self._outcome.cancel()
+            raise
+        except BaseException as raised:  # noqa: BLE001 - user code may raise anything
+            self._outcome.fail(raised)
+
+    def _until_suspended(self) -> Generator[Any, Any, BaseException | None]:
+        """Gives what is to be thrown into the callback: a cancellation that came before this turn."""
+        try:
+            yield from self._suspended
+        except asyncio.CancelledError as cancelled:
+            # Where something is awaited, that is cancelled, and the callback hears of it from there.
+            if self._awaited is None or not self._awaited.cancel():
+                return cancelled
+        return None
+
+    def _drive(self, coroutine: Coroutine[Any, Any, Any], error: BaseException | None) -> Generator[Any, Any, Any]:
+        """The result of the callback."""
+        assert self._context is not None
+        run, awaited = self._context.run, self._awaited
+        _hold(awaited, True)
+        while True:
+            if error is None:
+                try:
+                    yield awaited
+                except GeneratorExit:
+                    coroutine.close()
+                    raise
+                except BaseException as thrown:  # noqa: BLE001 - a cancellation
+                    error = thrown
+            try:
+                awaited = run(_turn, coroutine, error)
+            except StopIteration as done:
+                return done.value
+            error = None
+
+
+def _hold(awaited: object, is_held: bool) -> None:
+    """Says of a future whether a coroutine hands it to its task at this moment: asyncio's own mark.
+
+    Between the first suspension of a callback and the turn of its task others may await the same future. With the
+    mark still set asyncio would refuse them: "await wasn't used with future".
+    """
+    if asyncio.isfuture(awaited):
+        awaited._asyncio_future_blocking = is_held
+
+
+def _turn(coroutine: Coroutine[Any, Any, Any], error: BaseException | None) -> Any:
+    """Drives user code to its next suspension; what it raises is an `Exception` or a cancellation."""
+    try:
+        return coroutine.send(None) if error is None else coroutine.throw(error)
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as raised:  # noqa: BLE001 - user code may raise anything
+        raise as_ordinary(raised) from None

@@ -1,0 +1,392 @@
+"""Steps as run() calls them: which record a call means, and what is done when there is none yet.
+
+A step is (kind, name, count): the count is the order of the calls with that name in this pass, each kind apart.
+A call whose record is complete returns the stored value, one whose record has failed raises the stored error;
+neither logs anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import math
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from stepwell.bindings import values
+from stepwell.bindings.context import current_step
+from stepwell.bindings.durations import InvalidDuration, describe_ms, duration_ms
+from stepwell.bindings.errors import (
+    EngineError,
+    ErrorInfo,
+    RunAborted,
+    WorkerError,
+    WorkflowFatalError,
+    WorkflowTimeoutError,
+)
+from stepwell.bindings.ports import CallSite, RollbackOptions, StepCallback, StepResult
+from stepwell.bindings.values import UNDEFINED_TEXT, Encoded
+from stepwell.bindings.values.nesting import inside_object
+from stepwell.bindings.values.texts import javascript_text
+from stepwell.emulator.engine import names
+from stepwell.emulator.engine.passes.attempts import Attempts
+from stepwell.emulator.engine.passes.rollback import Rollbacks
+from stepwell.emulator.engine.passes.run import Run
+from stepwell.emulator.engine.passes.streams import stored_stream
+from stepwell.emulator.engine.passes.waits import Wait
+from stepwell.emulator.engine.time.timers import due_in
+from stepwell.emulator.storage.records import EventType, StepKind, StepRow, StepState
+
+_T = EventType
+_log = logging.getLogger("stepwell.engine")
+
+#: The documentation asks for no more, and enforces nothing.
+_ADVISED_TIMEOUT_MS: Final = 30 * 60_000
+
+
+class Steps:
+    """The `StepPort` of one pass."""
+
+    def __init__(self, run: Run, records: list[StepRow], rollbacks: Rollbacks, *, stays: bool = False) -> None:
+        """`stays`: while handlers are collected, a step without a result is never left, so that others go on."""
+        self._stays = stays
+        #: Calls so far, and how many of them are in a step that is never left.
+        self.arrivals = 0
+        self.staying = 0
+        self._run = run
+        self._core = run.core
+        self._limits = run.instance.workflow.limits
+        self._records = {(row.kind, row.name, row.count): row for row in records}
+        self._next_seq = records[-1].seq + 1 if records else 1
+        self._inside = _by_parent(records)
+        self._has_warned = False
+        self._has_warned_of_timeout = False
+        #: Event waits of earlier passes that this one has not reached yet, with their types.
+        self._expected = {row.seq: _event_type(row) for row in records if _waits_for_event(row)}
+        self._counts: Counter[tuple[StepKind, str]] = Counter()
+        self._calls = 0
+        self.rollbacks = rollbacks
+        self._attempts = Attempts(run)
+        self._most_steps = run.instance.workflow.definition.steps_limit or self._limits.steps
+
+    def has_record(self, identity: tuple[StepKind, str, int]) -> bool:
+        return identity in self._records
+
+    # -- do
+    async def do(
+        self,
+        name: object,
+        config: object,
+        callback: StepCallback | None,
+        rollback: RollbackOptions | None = None,
+        site: CallSite | None = None,
+    ) -> StepResult:
+        await self._begin()
+        shown = name if isinstance(name, str) else javascript_text(name, none="undefined")
+        if not callable(callback):
+            raise WorkflowFatalError(f'Step "{shown}" requires a callback function')
+        configs = self._run.instance.workflow.configs
+        settings = configs.default if config is None else configs.check(shown, config)
+        undo = self.rollbacks.check(shown, rollback)
+        self._calls += 1
+        if self._calls > self._most_steps:
+            raise WorkflowFatalError(
+                f"The limit of {self._most_steps} steps has been reached. "
+                "This limit can be changed in your worker configuration."
+            )
+        checked = names.step_name(name, self._limits.step_name_length)
+        row, is_new = self._arrive(StepKind.DO, checked, settings.text, settings.sensitive)
+        if undo is not None and not (is_new and self.rollbacks.collecting):
+            self.rollbacks.register(row, undo, settings)
+        await self._end_of_records(row)
+        if is_new:
+            row.has_rollback = undo is not None
+            self._warn_of_nesting(row)
+            self._warn_of_timeout(row, settings.timeout_ms)
+            self._attempts.begin_first(row, site, settings.given)
+        elif row.state is StepState.COMPLETED:
+            self._pass_over(row)
+            return self._stored(row)
+        elif row.state is StepState.FAILED:
+            self._pass_over(row)
+            raise stored_error(row)
+        return await self._attempts.run(row, settings, callback, is_new=is_new)
+
+    async def _begin(self) -> None:
+        run = self._run
+        if run.rolling_back:
+            raise WorkflowFatalError("Cannot execute steps during rollback phase")
+        await run.before_step()
+
+    def _arrive(self, kind: StepKind, name: str, config: str, sensitive: bool = False) -> tuple[StepRow, bool]:
+        """The record that this call means, and whether it was made just now (and is not stored yet)."""
+        self._counts[kind, name] += 1
+        self.arrivals += 1
+        identity = (kind, name, self._counts[kind, name])
+        row = self._records.get(identity)
+        if row is not None:
+            return row, False
+        row = self._new_row(identity, config, sensitive)
+        if self.rollbacks.collecting:
+            return row, True
+        self._records[identity] = row
+        return row, True
+
+    async def _end_of_records(self, row: StepRow) -> None:
+        """While run() is followed on its records, it goes no further than to a step without a result."""
+        if not self.rollbacks.collecting or row.state in (StepState.COMPLETED, StepState.FAILED):
+            return
+        if not self._stays:
+            raise RunAborted
+        self.staying += 1
+        await asyncio.get_running_loop().create_future()
+
+    def _warn_of_nesting(self, row: StepRow) -> None:
+        """Once a pass; Cloudflare's documentation advises against it (field case FR-19)."""
+        if row.parent is None or self._has_warned:
+            return
+        self._has_warned = True
+        _log.warning(
+            'step "%s" is called inside the callback of another step: when that is retried, this one runs again '
+            "under the next count",
+            row.public_name,
+            extra={"instance": self._run.instance},
+        )
+
+    def _warn_of_timeout(self, row: StepRow, timeout_ms: int) -> None:
+        if timeout_ms > _ADVISED_TIMEOUT_MS and not self._has_warned_of_timeout:
+            self._has_warned_of_timeout = True
+            _log.warning(
+                'step "%s" has a timeout of %s; Cloudflare advises 30 minutes at most',
+                row.public_name,
+                describe_ms(timeout_ms),
+                extra={"instance": self._run.instance},
+            )
+
+    def _pass_over(self, outer: StepRow) -> None:
+        """Counts the steps inside a step whose callback is not called again, so that those after it keep theirs."""
+        for row in self._inside.get(outer.seq, ()):
+            self._counts[row.kind, row.name] += 1
+            self._pass_over(row)
+
+    def _new_row(self, identity: tuple[StepKind, str, int], config: str, sensitive: bool) -> StepRow:
+        frame = current_step.get()
+        parent = frame.seq if frame is not None and frame.instance_key == self._run.instance.key else None
+        seq = self._next_seq
+        self._next_seq += 1
+        kind, name, count = identity
+        return StepRow(
+            seq=seq,
+            kind=kind,
+            name=name,
+            count=count,
+            parent=parent,
+            state=StepState.IN_FLIGHT if kind is StepKind.DO else StepState.PENDING,
+            attempts=1 if kind is StepKind.DO else 0,
+            started_at=self._core.clock.now(),
+            ended_at=None,
+            due_at=None,
+            has_rollback=False,
+            sensitive=sensitive,
+            config=config,
+            error=None,
+            output=None,
+        )
+
+    def _stored(self, row: StepRow) -> StepResult:
+        if row.stream is not None:
+            return stored_stream(self._core.store, self._run.instance.key, row.seq)
+        return Encoded(row.output if row.output is not None else UNDEFINED_TEXT)
+
+    # -- sleep
+    async def sleep(self, name: object, duration: object, site: CallSite | None = None) -> None:
+        await self._begin()
+        checked = names.step_name(name, self._limits.step_name_length)
+        try:
+            ms = duration_ms(duration, lenient=self._core.compat.lenient_durations)
+        except InvalidDuration as error:
+            raise EngineError(str(error), name="TypeError") from None
+        await self._sleep(checked, ms, site)
+
+    async def sleep_until(self, name: object, timestamp: object, site: CallSite | None = None) -> None:
+        await self._begin()
+        checked = names.step_name(name, self._limits.step_name_length)
+        await self._sleep(checked, _timestamp_ms(timestamp) - self._core.clock.now(), site)
+
+    async def _sleep(self, name: str, ms: int, site: CallSite | None) -> None:
+        known = self._records.get((StepKind.SLEEP, name, self._counts[StepKind.SLEEP, name] + 1))
+        if known is None:  # what is stored counts, not what a replay computes (row W15 of the seeds)
+            if ms < 0:
+                raise EngineError("You can't sleep until a time in the past, time-traveler")
+            longest = self._limits.sleep_ms
+            if longest is not None and ms > longest:
+                raise WorkflowFatalError(
+                    f'Sleep "{name}" of {ms} ms is longer than the maximum of {longest} ms (365 days)'
+                )
+        row, is_new = self._arrive(StepKind.SLEEP, name, f'{{"durationMs":{ms}}}')
+        if row.state is StepState.COMPLETED:
+            return
+        await self._end_of_records(row)
+        if is_new:
+            row.due_at = due_in(self._core.clock, ms)
+            self._core.store.insert_step(self._run.instance.key, row, site)
+            self._run.instance.log(_T.SLEEP_STARTED, step=row.seq)
+            if self._skips(row):
+                row.due_at = row.started_at
+        await self._run.wait(row, row.due_at or 0, self._slept)
+
+    def _skips(self, row: StepRow) -> bool:
+        modified = self._run.modifications
+        return modified is not None and modified.skips_sleep(row.kind, row.name, row.count)
+
+    def _slept(self, wait: Wait) -> None:
+        self._complete(wait.row, None, _T.SLEEP_COMPLETED)
+        wait.end()
+
+    def _complete(self, row: StepRow, output: Encoded | None, event: EventType) -> None:
+        row.state = StepState.COMPLETED
+        row.ended_at = self._core.clock.now()
+        row.output = output
+        self._core.store.complete_step(self._run.instance.key, row)
+        self._run.instance.log(event, step=row.seq)
+
+    # -- waitForEvent
+    async def wait_for_event(self, name: object, options: object, site: CallSite | None = None) -> Encoded:
+        await self._begin()
+        checked = names.step_name(name, self._limits.step_name_length)
+        given: Mapping[str, object] = options if isinstance(options, Mapping) else {}
+        kind = names.event_type(given.get("type"), self._limits)
+        timeout_ms = self._wait_timeout(checked, given)
+        config = json.dumps({"type": kind, "timeoutMs": timeout_ms}, separators=(",", ":"))
+        row, is_new = self._arrive(StepKind.WAIT_FOR_EVENT, checked, config)
+        if row.state is StepState.COMPLETED:
+            return Encoded(row.output or UNDEFINED_TEXT)
+        if row.state is StepState.FAILED:
+            raise stored_error(row)
+        await self._end_of_records(row)
+        if is_new:
+            row.due_at = due_in(self._core.clock, timeout_ms)
+            timeout = ("timeout",) if "timeout" in given else ()
+            self._core.store.insert_step(self._run.instance.key, row, site, timeout)
+            self._run.instance.log(_T.WAIT_STARTED, step=row.seq)
+            if self._forced_timeout(row):
+                row.due_at = row.started_at
+        self._expected.pop(row.seq, None)
+        over = (not is_new and self._overdue(row)) or self._forced_timeout(row)
+        output = None if over or self._comes_after(row, kind) else self._take_buffered(row, kind)
+        if output is None:
+            output = await self._run.wait(row, row.due_at or 0, self._timed_out, kind)
+        return output if output is not None else UNDEFINED_TEXT
+
+    def _wait_timeout(self, name: str, given: Mapping[str, object]) -> int:
+        limits = self._limits
+        if "timeout" not in given:
+            return limits.wait_timeout_default_ms
+        try:
+            ms = duration_ms(given["timeout"], lenient=self._core.compat.lenient_durations)
+        except InvalidDuration as error:
+            raise EngineError(str(error), name="TypeError") from None
+        least, most = limits.wait_timeout_min_ms, limits.wait_timeout_max_ms
+        if (least is not None and ms < least) or (most is not None and ms > most):
+            raise WorkflowFatalError(
+                f'Timeout of waitForEvent "{name}" is {ms} ms; expected between {least} and {most} ms '
+                "(1 second to 365 days)"
+            )
+        return ms
+
+    def _forced_timeout(self, row: StepRow) -> bool:
+        modified = self._run.modifications
+        return modified is not None and modified.times_out_waiting(row.name, row.count)
+
+    def _overdue(self, row: StepRow) -> bool:
+        """A wait whose time has passed fails without an event (row W14 of the seeds)."""
+        return row.due_at is not None and row.due_at < self._core.clock.now()
+
+    def _comes_after(self, row: StepRow, kind: str) -> bool:
+        """Whether a wait that began earlier may still be reached: it gets the event, whatever the order in code."""
+        return any(seq < row.seq and kind == one for seq, one in self._expected.items())
+
+    def expects_no_more(self) -> bool:
+        """The code has gone as far as it can; whether events were held back until now."""
+        expected, self._expected = self._expected, {}
+        return bool(expected)
+
+    def _take_buffered(self, row: StepRow, kind: str) -> Encoded | None:
+        modified = self._run.modifications
+        if modified is not None and modified.ignores_events(kind):
+            mocked = modified.event(kind, row.name, row.count)
+            return None if mocked is None else self._received(row, kind, mocked, self._core.clock.now())
+        event = self._core.store.claim_event(self._run.instance.key, kind, row.seq)
+        if event is None:
+            return None
+        return self._received(row, kind, Encoded(event.payload), event.received_at)
+
+    def claim(self, wait: Wait) -> bool:
+        """Gives a waiting step the oldest event of its type; False when there is none."""
+        kind = wait.event_type or ""
+        output = None if self._comes_after(wait.row, kind) else self._take_buffered(wait.row, kind)
+        if output is None:
+            return False
+        wait.end(output)
+        return True
+
+    def _received(self, row: StepRow, kind: str, payload: Encoded, at: int) -> Encoded:
+        undefined = payload == UNDEFINED_TEXT
+        body = "" if undefined else f'"payload":{inside_object(payload)},'
+        output = Encoded(f'{{{body}"type":{json.dumps(kind)},"timestamp":{{"$":"date","v":{at}}}}}')
+        self._complete(row, output, _T.WAIT_COMPLETED)
+        return output
+
+    def _timed_out(self, wait: Wait) -> None:
+        row = wait.row
+        error = WorkflowTimeoutError(json.loads(row.config)["timeoutMs"])
+        row.state = StepState.FAILED
+        row.ended_at = self._core.clock.now()
+        row.error = json.dumps(error.info.to_json())
+        self._core.store.fail_step(self._run.instance.key, row.seq, row.ended_at, row.error)
+        self._run.instance.log(_T.WAIT_TIMED_OUT, step=row.seq)
+        wait.fail(WorkerError(error.info))
+
+
+def _by_parent(records: list[StepRow]) -> dict[int, list[StepRow]]:
+    found: dict[int, list[StepRow]] = {}
+    for row in records:
+        if row.parent is not None:
+            found.setdefault(row.parent, []).append(row)
+    return found
+
+
+def _waits_for_event(row: StepRow) -> bool:
+    return row.kind is StepKind.WAIT_FOR_EVENT and row.state is StepState.PENDING
+
+
+def _event_type(row: StepRow) -> str:
+    return str(json.loads(row.config)["type"])
+
+
+def stored_error(row: StepRow) -> WorkerError:
+    """The error that a failed step raises, as often as it is called."""
+    return WorkerError(ErrorInfo.from_json(json.loads(row.error or "{}")))
+
+
+def _timestamp_ms(timestamp: object) -> int:
+    """The time that sleepUntil was given. Raises the `EngineError` of a bad one."""
+    if isinstance(timestamp, datetime):
+        return values.datetime_ms(timestamp)
+    if isinstance(timestamp, int | float) and math.isfinite(timestamp):
+        return int(timestamp)
+    if isinstance(timestamp, str):
+        try:
+            parsed = datetime.fromisoformat(timestamp)
+        except ValueError:
+            parsed = None
+        if parsed is not None:
+            return values.datetime_ms(parsed.replace(tzinfo=parsed.tzinfo or UTC))
+    text = javascript_text(timestamp, none="undefined")
+    raise EngineError(f'Invalid duration "{text}"', name="TypeError")
+
+
+__all__: Final = ["Steps", "stored_error"]

@@ -1,0 +1,1 @@
+"""The contract runner: drives the contract cases against an engine and reports the differences."""

@@ -1,0 +1,41 @@
+"""What the handlers of requests are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stepwell.emulator.config import Settings
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.storage.store import StoreReader
+from stepwell.emulator.threads.engine_thread import EngineThread
+from stepwell.emulator.web.notices import Notices
+from stepwell.emulator.worker.host import WorkerHost
+
+
+@dataclass(slots=True)
+class ServerParts:
+    """Built once per server. Reads go through `reader` on the server's thread, commands through `thread`.
+
+    `engine` belongs to the engine's thread: its coroutine functions are called with `thread.call`. `hosts` are the
+    Workers, the one that serves HTTP first. `url` is where the server answers, once it does. `folders` are those of
+    the projects by the names of their Workers: what lies in them may be shown.
+    """
+
+    settings: Settings
+    engine: Engine
+    thread: EngineThread
+    reader: StoreReader
+    hosts: tuple[WorkerHost, ...]
+    url: str = ""
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    notices: Notices = field(default_factory=Notices)
+    #: For how many ms the engine's loop has not turned, as far as somebody watches it all the time.
+    held_ms: Callable[[], int] = lambda: 0
+    #: The largest body that is read on our own paths, in bytes.
+    body_limit: int = field(default=32 * 1024 * 1024)
+    #: So many seconds an answer waits for the rollbacks of an instance that is terminated.
+    rollback_patience_s: float = 10.0
+    #: Open pages hear from the server at least this often, in seconds.
+    heartbeat_s: float = 5.0

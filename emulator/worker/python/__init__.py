@@ -1,0 +1,1 @@
+"""Python Workers in CPython: loading their modules, calling their handlers, capturing their output."""

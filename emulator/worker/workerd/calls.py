@@ -1,0 +1,281 @@
+"""The engine's side of binding calls from the runtime: a small HTTP app on the engine's loop.
+
+    POST /call         one call of a binding or an instance
+    POST /subscribe    events, a line of JSON each, until the subscription ends
+    GET /streams/ID    a stream that the engine lent, once
+
+A request with the header `Stepwell-Service` goes as it is to the Worker of that name, which runs in this process: a
+service binding from JavaScript to Python.
+
+Every request names the run's token. The heads and bodies are those of `emulator.worker.workerd.wire`.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import uvicorn
+
+from stepwell.bindings.errors import EngineError, WorkerError
+from stepwell.bindings.ports import InstanceStatus, StreamOutput, SubscriptionPort, WorkflowPort
+from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, Value, decode, encode
+from stepwell.emulator.worker.host import AsgiApp, Receive, Scope, Send
+from stepwell.emulator.worker.workerd.wire import BindingAnswer, BindingCall, read_frame, wire_error
+
+_LINES: Final = b"application/x-ndjson"
+_TEXT: Final = b"text/plain;charset=utf-8"
+#: Headers of requests for a Worker of ours: its name, the run's token, and the host that user code named.
+SERVICE_HEADER: Final = "Stepwell-Service"
+TOKEN_HEADER: Final = "Stepwell-Token"
+HOST_HEADER: Final = "Stepwell-Host"
+_SERVICE, _TOKEN, _HOST = (name.lower().encode() for name in (SERVICE_HEADER, TOKEN_HEADER, HOST_HEADER))
+
+
+class Calls:
+    """Serves the calls of all Workers of one run. `ports` gives the engine's port of a Workflow by its name.
+
+    `services` gives the Workers that run in this process.
+    """
+
+    def __init__(
+        self, ports: Callable[[str], WorkflowPort | None], services: Callable[[], Mapping[str, AsgiApp]] = dict
+    ) -> None:
+        self._services = services
+        self.token = secrets.token_urlsafe(32)
+        self.port = 0
+        self._ports = ports
+        self._streams: dict[str, StreamOutput] = {}
+        self._server: uvicorn.Server | None = None
+        self._authorization = f"Bearer {self.token}".encode()
+
+    async def start(self) -> None:
+        """Listens on a free port of loopback."""
+        # Named TCP, or asyncio does not know that it may switch Nagle's delay off: 40 ms for each call.
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listening.bind(("127.0.0.1", 0))
+        self.port = listening.getsockname()[1]
+        config = uvicorn.Config(
+            self._app,
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            interface="asgi3",
+            proxy_headers=False,
+            http="httptools",
+            ws="none",
+            date_header=False,
+            server_header=False,
+            timeout_keep_alive=3600,
+        )
+        config.load()
+        self._server = uvicorn.Server(config)
+        self._server.lifespan = config.lifespan_class(config)
+        await self._server.startup(sockets=[listening])
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.force_exit = True
+            await self._server.shutdown()
+            self._server = None
+
+    def lend(self, stream: StreamOutput) -> str:
+        """The id under which the runtime can fetch the stream, once."""
+        stream_id = secrets.token_urlsafe(12)
+        self._streams[stream_id] = stream
+        return stream_id
+
+    # -- HTTP
+    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        given = dict(scope["headers"])
+        if given.get(_TOKEN) == self.token.encode():
+            service = self._services()[given[_SERVICE].decode()]
+            await service(_as_user_code_sent_it(scope, given.get(_HOST)), receive, send)
+            return
+        if given.get(b"authorization") != self._authorization:
+            await _answer(send, 404, _TEXT, b"")
+            return
+        path: str = scope["path"]
+        if path.startswith("/streams/"):
+            await self._send_stream(send, path.removeprefix("/streams/"))
+            return
+        head, body = read_frame((await _body_of(receive)).decode())
+        if path == "/subscribe":
+            await self._subscribe(send, receive, head, body)
+        else:
+            await _answer(send, 200, _TEXT, (await self._call(head, body)).encode("utf-8", "surrogatepass"))
+
+    async def _call(self, head: BindingCall, body: str) -> str:
+        try:
+            is_status = head["method"] == "status"
+            value = await self._value(head, body)
+            return f'{{"status":true}}\n{value}' if is_status else f"{{}}\n{value}"
+        except (EngineError, WorkerError) as error:
+            return _dumps(BindingAnswer(error=wire_error(error.info))) + "\n"
+
+    async def _value(self, head: BindingCall, body: str) -> Encoded:
+        port = self._port_of(head)
+        method = _METHODS[head["method"]]
+        return await method(port, head.get("id", ""), decode(body))
+
+    def _port_of(self, head: BindingCall) -> WorkflowPort:
+        port = self._ports(head["workflow"])
+        if port is None:
+            raise EngineError(f'The Workflow "{head["workflow"]}" is not running here; start its Worker too.')
+        return port
+
+    async def _subscribe(self, send: Send, receive: Receive, head: BindingCall, body: str) -> None:
+        try:
+            subscription = await self._port_of(head).subscribe(head.get("id", ""), decode(body))
+        except (EngineError, WorkerError) as error:
+            line = _dumps(BindingAnswer(error=wire_error(error.info))) + "\n"
+            await _answer(send, 200, _TEXT, line.encode())
+            return
+        try:
+            await _stream(send, _LINES, self._lines(subscription))
+        finally:
+            subscription.close()
+
+    async def _lines(self, subscription: SubscriptionPort) -> AsyncIterator[bytes]:
+        while (event := await subscription.next()) is not None:
+            yield (self._line(event) + "\n").encode("utf-8", "surrogatepass")
+
+    def _line(self, event: Mapping[str, object]) -> str:
+        """A `SubscriptionLine`, written by hand because its values are encoded already."""
+        plain = {k: v for k, v in event.items() if not isinstance(v, Encoded | StreamOutput)}
+        values = [f"{_dumps(key)}:{value}" for key, value in event.items() if isinstance(value, Encoded)]
+        line = f'{{"event":{_dumps(plain)},"values":{{{",".join(values)}}}'
+        output = event.get("output")
+        if isinstance(output, StreamOutput):
+            line += f',"stream":{_dumps(self.lend(output))}'
+        return line + "}"
+
+    async def _send_stream(self, send: Send, stream_id: str) -> None:
+        stream = self._streams.pop(stream_id, None)
+        if stream is None:
+            await _answer(send, 404, _TEXT, b"")
+        else:
+            await _stream(send, b"application/octet-stream", stream.chunks)
+
+
+# -- the methods -------------------------------------------------------------------------------------------------
+_Method = Callable[[WorkflowPort, str, Value], Awaitable[Encoded]]
+
+
+async def _create(port: WorkflowPort, _: str, options: Value) -> Encoded:
+    return encode(await port.create(_with_values(options, "params")))
+
+
+async def _create_batch(port: WorkflowPort, _: str, batch: Value) -> Encoded:
+    if isinstance(batch, list):
+        batch = [_with_values(entry, "params") for entry in batch]
+    elif isinstance(batch, dict):
+        batch = _with_values(batch, "params")
+        if isinstance(batch.get("instances"), list):
+            batch["instances"] = [_with_values(entry, "params") for entry in batch["instances"]]
+    answer = await port.create_batch(batch)
+    return encode(dict(answer) if isinstance(answer, Mapping) else list(answer))
+
+
+async def _delete_batch(port: WorkflowPort, _: str, ids: Value) -> Encoded:
+    return encode(dict(await port.delete_batch(ids)))
+
+
+async def _get(port: WorkflowPort, _: str, instance_id: Value) -> Encoded:
+    return encode(await port.get(instance_id))
+
+
+async def _status(port: WorkflowPort, instance_id: str, _: Value) -> Encoded:
+    return _status_text(await port.status(instance_id))
+
+
+def _status_text(status: InstanceStatus) -> Encoded:
+    """JSON whose `output`, `rollback` and `stepOutputs` are encoded values; each only when there is one."""
+    fields = [f'"status":{_dumps(status.status)}']
+    if status.output is not None and status.output != UNDEFINED_TEXT:
+        fields.append(f'"output":{status.output}')
+    if status.error is not None:
+        fields.append(f'"error":{_dumps(status.error.public())}')
+    if status.rollback is not None:
+        fields.append(f'"rollback":{status.rollback}')
+    if status.step_outputs is not None:
+        fields.append(f'"stepOutputs":[{",".join(status.step_outputs)}]')
+    return Encoded("{" + ",".join(fields) + "}")
+
+
+async def _send_event(port: WorkflowPort, instance_id: str, event: Value) -> Encoded:
+    await port.send_event(instance_id, _with_values(event, "payload"))
+    return UNDEFINED_TEXT
+
+
+def _simple(name: str, *, takes_argument: bool = False) -> _Method:
+    """A method of an instance that gives nothing."""
+
+    async def call(port: WorkflowPort, instance_id: str, argument: Value) -> Encoded:
+        method: Callable[..., Awaitable[None]] = getattr(port, name)
+        await (method(instance_id, argument) if takes_argument else method(instance_id))
+        return UNDEFINED_TEXT
+
+    return call
+
+
+_METHODS: Final[Mapping[str, _Method]] = {
+    "create": _create,
+    "createBatch": _create_batch,
+    "deleteBatch": _delete_batch,
+    "get": _get,
+    "status": _status,
+    "pause": _simple("pause"),
+    "resume": _simple("resume"),
+    "terminate": _simple("terminate", takes_argument=True),
+    "restart": _simple("restart", takes_argument=True),
+    "delete": _simple("delete"),
+    "skipSleep": _simple("skip_sleep", takes_argument=True),
+    "sendEvent": _send_event,
+}
+
+
+def _with_values(options: Value, key: str) -> Any:
+    """Options whose `key` is marked as the encoded text that the entry made of it."""
+    if isinstance(options, dict) and isinstance(options.get(key), str):
+        return {**options, key: Encoded(options[key])}
+    return options
+
+
+# -- ASGI --------------------------------------------------------------------------------------------------------
+_dumps = json.JSONEncoder(separators=(",", ":")).encode
+
+
+async def _body_of(receive: Receive) -> bytes:
+    parts = []
+    while True:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+async def _answer(send: Send, status: int, kind: bytes, body: bytes) -> None:
+    length = str(len(body)).encode()
+    headers = [(b"content-type", kind), (b"content-length", length)]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _stream(send: Send, kind: bytes, chunks: AsyncIterator[bytes]) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]})
+    # The head must leave before the first chunk is there: a subscription may have nothing to say yet.
+    await send({"type": "http.response.body", "body": b"\n" if kind == _LINES else b"", "more_body": True})
+    async for chunk in chunks:
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _as_user_code_sent_it(scope: Scope, host: bytes | None) -> Scope:
+    """A request without what our own runtime has put into it."""
+    ours = {_SERVICE, _TOKEN, _HOST} | ({b"host"} if host is not None else set())
+    headers = [(name, value) for name, value in scope["headers"] if name not in ours]
+    return {**scope, "headers": headers if host is None else [(b"host", host), *headers]}

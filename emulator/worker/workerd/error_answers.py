@@ -1,0 +1,55 @@
+"""What a client gets when a JavaScript fetch threw: the error with the user's own lines, as a page or as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.emulator.worker.host import Message, Scope, Send
+from stepwell.emulator.worker.python.error_page import error_page
+
+#: As front.mjs names it; its value is the secret of the run, which user code does not have.
+_ERROR_HEADER = b"stepwell-error"
+
+
+class ErrorAnswers:
+    """A `Send` that passes answers on, but for those that describe an error."""
+
+    def __init__(
+        self, send: Send, scope: Scope, token: str, worker: str, mapped: Callable[[ErrorInfo], ErrorInfo]
+    ) -> None:
+        """`mapped` puts the user's own lines into the stack."""
+        self._send = send
+        self._wants_page = any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
+        self._token = token.encode()
+        self._worker = worker
+        self._mapped = mapped
+        self._start: Message | None = None
+        self._body = b""
+
+    async def __call__(self, message: Message) -> None:
+        kind = message["type"].removeprefix("websocket.")
+        if kind == "http.response.start" and (_ERROR_HEADER, self._token) in message["headers"]:
+            self._start = message
+        elif kind == "http.response.body" and self._start is not None:
+            self._body += message.get("body", b"")
+            if not message.get("more_body"):
+                await self._tell(self._start, message["type"])
+        else:
+            await self._send(message)
+
+    async def _tell(self, start: Message, body_type: str) -> None:
+        if not self._body:  # of HEAD
+            await self._send({**start, "headers": []})
+            await self._send({"type": body_type})
+            return
+        error = self._mapped(ErrorInfo.from_json(json.loads(self._body)))
+        title = f"{error.name}: {error.message}"
+        details = error.stack or title
+        kind, text = b"text/plain", f"{details}\n"
+        if self._wants_page:
+            kind, text = b"text/html", error_page(self._worker, title, details)
+        headers = [(b"content-type", kind + b";charset=utf-8")]
+        await self._send({**start, "headers": headers})
+        await self._send({"type": body_type, "body": text.encode("utf-8", "replace")})

@@ -1,0 +1,312 @@
+"""One load of the JavaScript Workers of a run: a process of the runtime, restarted when it dies, and its passes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.bindings.ports import RemoteRunner, RunEvent, StepPort
+from stepwell.bindings.values import Encoded
+from stepwell.emulator.worker.console import Console, ConsoleLine, log_line
+from stepwell.emulator.worker.host import HostCrashed, WorkerCodeError
+from stepwell.emulator.worker.workerd.call_sites import CallSites
+from stepwell.emulator.worker.workerd.caretaker import Caretaker
+from stepwell.emulator.worker.workerd.child import Child
+from stepwell.emulator.worker.workerd.frames import WireSocket
+from stepwell.emulator.worker.workerd.launch import Doors, Launcher, RuntimeFailed
+from stepwell.emulator.worker.workerd.lease import Lease
+from stepwell.emulator.worker.workerd.passes import Pass, StreamLender
+from stepwell.emulator.worker.workerd.sourcemaps import StackMapper
+from stepwell.emulator.worker.workerd.watchdog import Watchdog
+
+_log = logging.getLogger("stepwell.worker")
+
+#: Sockets kept for the next pass of a Worker.
+_IDLE_SOCKETS: Final = 64
+_RECENT_INSTANCES: Final = 10_000
+#: How long the news of a process's end may take after its sockets were closed.
+_NEWS_S: Final = 2.0
+#: Pauses before a runtime that keeps dying is started again, in seconds.
+_RESTART_PAUSES: Final = (0.0, 0.1, 0.5, 2.0, 5.0)
+
+
+@dataclass(slots=True)
+class _Live:
+    """A process that serves, with the sockets to it that are free."""
+
+    child: Child
+    doors: Mapping[str, Doors]
+    caretaker: Caretaker
+    watchdog: Watchdog
+    idle: dict[str, list[WireSocket]]
+
+
+class _PassRunner:
+    """The `RemoteRunner` of one Workflow class."""
+
+    def __init__(self, generation: RuntimeGeneration, worker: str, class_name: str) -> None:
+        self._generation = generation
+        self._worker = worker
+        self._class_name = class_name
+
+    async def __call__(self, event: RunEvent, port: StepPort, /) -> Encoded:
+        return await self._generation.run(self._worker, self._class_name, event, port)
+
+    async def quiesce(self, event: RunEvent) -> None:
+        await self._generation.quiesce(event)
+
+
+class RuntimeGeneration:
+    """Runs the passes that its code was started with, also when newer code has taken over the requests."""
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        mappers: Mapping[str, StackMapper],
+        lender: StreamLender,
+        *,
+        patience_s: float,
+        emit: Callable[[ConsoleLine], None] = log_line,
+    ) -> None:
+        """`mappers` by Worker. `patience_s`: how long the runtime may be deaf and busy before it is ended."""
+        self._emit = emit
+        self.loop = asyncio.get_running_loop()
+        self._launcher = launcher
+        self._mappers = mappers
+        self._sites = {worker: CallSites(mapper.text) for worker, mapper in mappers.items()}
+        self._lender = lender
+        self._patience_s = patience_s
+        self._instances: Counter[str] = Counter()
+        #: Ids of instances whose passes ran here not long ago: what they printed may still be on its way.
+        self._recent: dict[str, None] = {}
+        self._passes: dict[int, Pass] = {}
+        self._live: _Live | None = None
+        self._starting: asyncio.Task[_Live] | None = None
+        self._quick_ends = 0
+        #: Ids of instances whose passes have heard of the end of the process before we have.
+        self._lost: set[str] = set()
+        self._ending_reason: str | None = None
+        self._stopped = False
+        self._retired = False
+        self._watching: set[asyncio.Task[None]] = set()
+        #: Requests under way; counted by the front door on its own thread.
+        self.requests = 0
+
+    # -- its life
+    async def start(self) -> None:
+        """Starts the process for the first time. Raises `WorkerCodeError` with what the runtime said."""
+        try:
+            await self._process()
+        except RuntimeFailed as error:
+            self._stopped = True
+            raise WorkerCodeError(str(error)) from None
+
+    async def stop(self) -> None:
+        self._stopped = True
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
+        live, self._live = self._live, None
+        if live is not None:
+            live.watchdog.stop()
+            live.caretaker.close()
+            await live.child.stop()
+
+    def retire(self) -> None:
+        """Newer code serves from now on: the process ends when its last pass and request have."""
+        self._retired = True
+        self._end_if_unused()
+
+    @property
+    def pid(self) -> int | None:
+        """The process that serves; None while there is none."""
+        return None if self._live is None else self._live.child.pid
+
+    def doors(self, worker: str) -> Doors | None:
+        """Where requests go now; None while the process is being started again. Safe on any thread."""
+        live = self._live
+        return None if live is None else live.doors[worker]
+
+    async def ready(self, worker: str, failed: Doors | None = None) -> Doors:
+        """As `doors`, after the process is there. Raises `HostCrashed` when it cannot be started.
+
+        `failed`: doors that nobody answered at. If their process is ending, the next one's are given.
+        """
+        live = self._live
+        if failed is not None and live is not None and live.doors[worker] is failed:
+            await self._end_of(live)
+        try:
+            return (await self._process()).doors[worker]
+        except RuntimeFailed as error:
+            raise HostCrashed(str(error)) from None
+
+    async def caretaker(self) -> Caretaker:
+        return (await self._process()).caretaker
+
+    def _end_if_unused(self) -> None:
+        if self._retired and not self._stopped and not self._instances.total() and not self.requests:
+            self._background(self.stop())
+
+    def _background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._watching.add(task)
+        task.add_done_callback(self._watching.discard)
+
+    # -- the process
+    async def _process(self) -> _Live:
+        """The process, started now if there is none."""
+        if self._live is not None:
+            return self._live
+        if self._stopped:
+            raise HostCrashed("the runtime of the Worker was stopped")
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._start())
+            self._starting.add_done_callback(self._started)
+        return await asyncio.shield(self._starting)
+
+    def _started(self, starting: asyncio.Task[_Live]) -> None:
+        self._starting = None
+        if not starting.cancelled() and starting.exception() is None:
+            self._live = starting.result()
+
+    async def _start(self) -> _Live:
+        await _pause(_RESTART_PAUSES[min(self._quick_ends, len(_RESTART_PAUSES) - 1)])
+        console = Console(self._recent, self._map_text, self._emit)
+        try:
+            child, doors = await self._launcher.launch(console.read)
+        except RuntimeFailed as error:
+            raise RuntimeFailed(f"The runtime did not start.\n\n{console.last_lines or error}") from None
+        caretaker = await Caretaker.open(doors)
+        watchdog = Watchdog(caretaker, child, self._patience_s, self._end_hung)
+        live = _Live(child, doors, caretaker, watchdog, {name: [] for name in doors})
+        watchdog.start()
+        self._background(self._watch(live, console))
+        return live
+
+    def _end_hung(self, reason: str) -> None:
+        self._ending_reason = reason
+        if self._live is not None:
+            self._live.child.kill()
+
+    async def _watch(self, live: _Live, console: Console) -> None:
+        """Waits for the end of a process that nobody asked to end, and starts the next."""
+        code = await live.child.exited
+        live.watchdog.stop()
+        live.caretaker.close()
+        if self._stopped:
+            return
+        if self._live is live:
+            self._live = None
+        reason = self._ending_reason or ("out of memory" if console.out_of_memory else _ending(code))
+        self._ending_reason = None
+        self._quick_ends = self._quick_ends + 1 if live.watchdog.pongs < 2 else 0
+        count, self._lost = len(self._lost.union(self._instances)), set()
+        _log.error(
+            "The runtime ended (%s); %s in it %s as after a crash. Starting it again.",
+            reason,
+            "1 run" if count == 1 else f"{count} runs",
+            "goes on" if count == 1 else "go on",
+            extra={"action": "runtime_crashed", "reason": reason, "runs": count},
+        )
+        if not self._retired:
+            await self._restart(console)
+
+    async def _end_of(self, live: _Live) -> None:
+        """Nobody answered: waits a moment for the news that the process has ended."""
+        await asyncio.wait([live.child.exited], timeout=_NEWS_S)
+        if live.child.exited.done() and self._live is live:
+            self._live = None
+
+    async def _restart(self, console: Console) -> None:
+        try:
+            await self._process()
+        except (RuntimeFailed, HostCrashed) as error:
+            _log.error("%s", error, extra={"action": "runtime_failed"})
+
+    # -- passes
+    def runner(self, worker: str, class_name: str) -> RemoteRunner:
+        """The runner of one Workflow class."""
+        return _PassRunner(self, worker, class_name)
+
+    async def run(self, worker: str, class_name: str, event: RunEvent, port: StepPort) -> Encoded:
+        """One pass of run() in the process as it is now, or is again."""
+        socket, idle = await self._socket(worker)
+        one = Pass(socket, port, self._lender, self._stood_ms, self._mappers[worker].info, self._sites[worker])
+        socket.listener = one
+        self._instances[event.instance_id] += 1
+        self._note_recent(event.instance_id)
+        self._passes[id(event)] = one
+        lease = Lease(lambda: self._release(event.instance_id, one, socket, idle))
+        try:
+            return await one.run(class_name, event, lease)
+        finally:
+            del self._passes[id(event)]
+
+    def _note_recent(self, instance_id: str) -> None:
+        self._recent.pop(instance_id, None)
+        self._recent[instance_id] = None
+        if len(self._recent) > _RECENT_INSTANCES:
+            del self._recent[next(iter(self._recent))]
+
+    async def _stood_ms(self, since_ns: int) -> int:
+        """As that of the watchdog; a process that is gone stands no more, and its passes have heard of its end."""
+        return 0 if self._live is None else await self._live.watchdog.stood_ms(since_ns)
+
+    async def quiesce(self, event: RunEvent) -> None:
+        one = self._passes.get(id(event))
+        if one is not None:
+            await one.quiesce()
+
+    def _release(self, instance_id: str, one: Pass, socket: WireSocket, idle: list[WireSocket]) -> None:
+        """Nobody needs the pass any more. Closing ends what still goes on in the runtime."""
+        if one.lost:
+            self._lost.add(instance_id)
+        self._instances[instance_id] -= 1
+        if not self._instances[instance_id]:
+            del self._instances[instance_id]
+        if one.clean and not socket.closed and len(idle) < _IDLE_SOCKETS:
+            socket.listener = None
+            idle.append(socket)
+        else:
+            socket.abort()
+        self._end_if_unused()
+
+    async def _socket(self, worker: str) -> tuple[WireSocket, list[WireSocket]]:
+        """A socket for one pass, and the list that takes it back. Raises `HostCrashed`."""
+        try:
+            live = await self._process()
+            idle = live.idle[worker]
+            while idle:
+                socket = idle.pop()
+                if not socket.closed:
+                    return socket, idle
+            try:
+                return await live.doors[worker].open_runs(), idle
+            except OSError:
+                await self._end_of(live)
+            live = await self._process()
+            return await live.doors[worker].open_runs(), live.idle[worker]
+        except (OSError, RuntimeFailed) as error:
+            raise HostCrashed(f"the runtime of the Worker is not there ({error})") from None
+
+    # -- stacks
+    def _map_text(self, text: str) -> str:
+        for mapper in self._mappers.values():
+            text = mapper.text(text)
+        return text
+
+    def map_info(self, worker: str, info: ErrorInfo) -> ErrorInfo:
+        return self._mappers[worker].info(info)
+
+
+def _ending(code: int) -> str:
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+async def _pause(seconds: float) -> None:
+    if seconds:
+        await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=seconds)

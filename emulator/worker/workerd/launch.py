@@ -1,0 +1,134 @@
+"""How a runtime is started, and by which addresses it is reached: `workerd serve` here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from stepwell.emulator.worker.workerd.child import Child
+from stepwell.emulator.worker.workerd.config import http_socket, runs_socket
+from stepwell.emulator.worker.workerd.frames import RunsAddress, WireSocket, connect
+from stepwell.emulator.worker.workerd.wire import RUNS_PATH
+
+_LOOPBACK: Final = "127.0.0.1"
+#: CPU time for the top level of all modules, far beyond the second that Cloudflare gives them.
+_STARTUP_CPU_S: Final = 8.0
+_LOOK_S: Final = 0.5
+
+
+class RuntimeFailed(Exception):
+    """The runtime ended before it was ready; its own words are the report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Where one Worker is reached. `headers` go with every request: they choose it where one port serves all."""
+
+    http_port: int
+    runs: RunsAddress
+    token: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def open_runs(self) -> WireSocket:
+        """A new socket for passes. Raises `OSError` when the runtime is gone."""
+        headers = {"Authorization": f"Bearer {self.token}", **self.headers}
+        return await connect(self.runs, RUNS_PATH, headers)
+
+
+class Launcher(Protocol):
+    """Starts a runtime for Workers that are bundled and configured."""
+
+    async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, Doors]]:
+        """The process, ready, and the doors by Worker. Raises `RuntimeFailed`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerdLauncher:
+    """`workerd serve` on a configuration in a file. It tells the ports it was given on a pipe.
+
+    `runs` has the names of the Unix sockets for passes, by Worker; one without is reached by a port.
+    """
+
+    workerd: Path
+    config: Path
+    workers: Sequence[str]
+    runs: Mapping[str, str]
+    token: str
+    inspector_port: int | None = None
+
+    async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, Doors]]:
+        reading, writing = os.pipe()
+        try:
+            child = await self._start(writing, on_line)
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        ports = await _ready(child, self._ports(reading))
+        doors = {
+            name: Doors(ports[http_socket(name)], self.runs.get(name, ports[runs_socket(name)]), self.token)
+            for name in self.workers
+        }
+        return child, doors
+
+    async def _start(self, control: int, on_line: Callable[[str], None]) -> Child:
+        command = [str(self.workerd), "serve", "--experimental", f"--control-fd={control}", str(self.config)]
+        if self.inspector_port is not None:
+            command.insert(2, f"--inspector-addr={_LOOPBACK}:{self.inspector_port}")
+        return await Child.start(command, cwd=self.config.parent, on_line=on_line, pass_fds=[control])
+
+    async def _ports(self, reading: int) -> dict[str, int]:
+        """The ports by the names of the sockets; reads until all are there."""
+        wanted = {name for worker in self.workers for name in (http_socket(worker), runs_socket(worker))}
+        ports: dict[str, int] = {}
+        with contextlib.closing(os.fdopen(reading, "rb", buffering=0)) as pipe:
+            reader = asyncio.StreamReader()
+            loop = asyncio.get_running_loop()
+            transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+            try:
+                while wanted - ports.keys() and (line := await reader.readline()):
+                    event = json.loads(line)
+                    if event.get("event") == "listen":
+                        ports[event["socket"]] = event["port"]
+            finally:
+                transport.close()
+        if wanted - ports.keys():
+            raise RuntimeFailed("workerd ended while it started")
+        return ports
+
+
+async def _ready(child: Child, ports: Coroutine[Any, Any, dict[str, int]]) -> dict[str, int]:
+    reading = asyncio.ensure_future(ports)
+    loops = await in_endless_loop(child, reading, _STARTUP_CPU_S)
+    if not reading.done() or reading.exception() is not None:
+        reading.cancel()
+        await child.stop()
+        raise RuntimeFailed(loops or "workerd ended while it started")
+    return reading.result()
+
+
+class Starting(Protocol):
+    """What is seen of a process that starts."""
+
+    @property
+    def exited(self) -> asyncio.Future[int]: ...
+
+    def cpu_seconds(self) -> float | None: ...
+
+
+async def in_endless_loop(child: Starting, ready: asyncio.Future[Any], most_cpu_s: float) -> str | None:
+    """Waits until a process is ready or has ended; says so when it computes without coming to either."""
+    while True:
+        await asyncio.wait([ready, child.exited], timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+        if ready.done() or child.exited.done():
+            return None
+        if (child.cpu_seconds() or 0) > most_cpu_s:
+            return f"It computed for {most_cpu_s:g} s: an endless loop at the top level of a module?"

@@ -1,0 +1,142 @@
+"""Finds a runtime that is caught in an endless loop, and tells how long one stood still.
+
+A runtime in an endless loop answers no ping while it uses the CPU. One that a debugger has stopped is deaf too, but
+idle: it is left alone, and the time does not count for what its code has to get done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from stepwell.emulator.clock import monotonic_ns
+from stepwell.emulator.worker.host import HostCrashed
+
+_INTERVAL_S: Final = 1.0
+#: How long a runtime that is well takes to answer, at most; looking at the CPU time reads much of /proc.
+_WELL_S: Final = 0.25
+#: A deaf runtime is looked at so often.
+_LOOK_S: Final = 0.5
+#: Of the time in which no answer came, how much CPU time says "busy".
+_BUSY: Final = 0.5
+#: So many standstills are remembered.
+_REMEMBERED: Final = 1_000
+
+
+class Pinged(Protocol):
+    async def ping(self) -> None:
+        """Returns at the answer. Raises `HostCrashed` when the runtime is gone."""
+        ...
+
+
+class Measured(Protocol):
+    def cpu_seconds(self) -> float | None: ...
+
+
+class Watchdog:
+    """Pings one process. `give_up` is called once, with the reason, when it hangs."""
+
+    def __init__(
+        self, pinged: Pinged, measured: Measured, patience_s: float, give_up: Callable[[str], None]
+    ) -> None:
+        self._pinged = pinged
+        self._measured = measured
+        self._patience_s = patience_s
+        self._give_up = give_up
+        self._task: asyncio.Task[None] | None = None
+        self._hurry = asyncio.Event()
+        #: Ends at the next look, with whether the runtime stands.
+        self._look: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._heard_at = monotonic_ns()
+        self._standstills: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
+        #: Answers so far.
+        self.pongs = 0
+
+    def start(self) -> None:
+        self._task = asyncio.ensure_future(self._watch())
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def stood_ms(self, since_ns: int) -> int:
+        """For how many ms the runtime has stood still since `since_ns` of `monotonic_ns`.
+
+        While it stands, waits until it goes on.
+        """
+        self._hurry.set()
+        while await self._next_look():
+            pass
+        stood_ns = sum(max(0, end - max(start, since_ns)) for start, end in self._standstills)
+        return stood_ns // 1_000_000
+
+    async def _next_look(self) -> bool:
+        """Whether the runtime stands; a watch that is over says no."""
+        if self._task is None or self._task.done():
+            return False
+        look = self._look
+        await asyncio.wait([look])
+        return look.result()
+
+    def _tell(self, *, stands: bool) -> None:
+        look, self._look = self._look, asyncio.get_running_loop().create_future()
+        look.set_result(stands)
+
+    async def _watch(self) -> None:
+        try:
+            with contextlib.suppress(HostCrashed):
+                while await self._answers():
+                    await self._pause()
+        finally:
+            self._tell(stands=False)
+
+    async def _pause(self) -> None:
+        self._hurry.clear()
+        waiting = asyncio.ensure_future(self._hurry.wait())
+        try:
+            await asyncio.wait([waiting], timeout=_INTERVAL_S)
+        finally:
+            waiting.cancel()
+
+    async def _answers(self) -> bool:
+        """Whether a ping was answered, however late; False if the runtime hangs."""
+        ping = asyncio.ensure_future(self._pinged.ping())
+        try:
+            await asyncio.wait([ping], timeout=min(_WELL_S, self._patience_s))
+            if not ping.done() and not await self._outlasted(ping):
+                return False
+        finally:
+            ping.cancel()
+        await ping
+        self.pongs += 1
+        self._heard_at = monotonic_ns()
+        self._tell(stands=False)
+        return True
+
+    async def _outlasted(self, ping: asyncio.Future[None]) -> bool:
+        """Looks at a deaf runtime until it answers; False when it was busy for longer than its patience."""
+        busy_since = monotonic_ns()
+        while not ping.done():
+            before, looked_at = self._measured.cpu_seconds(), monotonic_ns()
+            await asyncio.wait([ping], timeout=min(_LOOK_S, self._patience_s))
+            after, now = self._measured.cpu_seconds(), monotonic_ns()
+            if _is_idle(before, after, now - looked_at):
+                self._standstills.append((self._heard_at, now))
+                self._heard_at = busy_since = now
+                if not ping.done():
+                    self._tell(stands=True)
+            elif now - busy_since >= self._patience_s * 1e9 and not ping.done():
+                seconds = f"{self._patience_s:g}"
+                self._give_up(f"it did not answer for {seconds} s and used the CPU all the time: an endless loop")
+                return False
+            elif not ping.done():
+                self._tell(stands=False)
+        return True
+
+
+def _is_idle(before: float | None, after: float | None, ns: int) -> bool:
+    """Whether less CPU time was used than by a busy one; where the system does not tell, it counts as busy."""
+    return before is not None and after is not None and after - before < _BUSY * ns / 1e9

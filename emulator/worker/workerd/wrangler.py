@@ -1,0 +1,223 @@
+"""The project's own `wrangler dev` on our entry: for what `workerd serve` does not know."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from stepwell.emulator.config.model import WorkerConfig
+from stepwell.emulator.worker.workerd.calls import HOST_HEADER, SERVICE_HEADER, TOKEN_HEADER
+from stepwell.emulator.worker.workerd.child import Child
+from stepwell.emulator.worker.workerd.config import EngineAddress, WorkerPart, setup_values
+from stepwell.emulator.worker.workerd.launch import Doors, RuntimeFailed, in_endless_loop
+from stepwell.emulator.worker.workerd.toolchain import Toolchain
+
+_READY: Final = re.compile(r"Ready on https?://[^:\s]+:(\d+)")
+#: CPU time for wrangler's own start, for bundling, and for the top level of all modules.
+_STARTUP_CPU_S: Final = 60.0
+#: The header that tells our router which Worker is meant.
+WORKER_HEADER: Final = "Stepwell-Worker"
+# Written anew below, or without meaning for one environment that is chosen already.
+_REPLACED: Final = frozenset({"$schema", "name", "main", "env", "workflows", "vars", "secrets", "dev", "build"})
+_PATHS: Final = ("tsconfig", "base_dir")
+_ROUTER: Final = f"""\
+// Written by Stepwell: one port for all Workers of the run.
+export default {{
+  fetch(request, env) {{
+    const name = request.headers.get("{WORKER_HEADER}");
+    const passed = new Request(request);
+    passed.headers.delete("{WORKER_HEADER}");
+    return env[name].fetch(passed);
+  }},
+}};
+"""
+
+
+_SERVICE: Final = f"""\
+// Written by Stepwell: stands for a Worker that runs in Stepwell's own process.
+export default {{
+  fetch(request, env) {{
+    const url = new URL(request.url);
+    const passed = new Request(env.ENGINE + url.pathname + url.search, request);
+    passed.headers.set("{SERVICE_HEADER}", env.NAME);
+    passed.headers.set("{TOKEN_HEADER}", env.TOKEN);
+    passed.headers.set("{HOST_HEADER}", url.host);
+    return fetch(passed, {{ redirect: "manual" }});
+  }},
+}};
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WranglerLauncher:
+    """`wrangler dev` on generated configurations, the first of which takes the requests."""
+
+    command: Sequence[str]
+    cwd: Path
+    workers: Sequence[str]
+    token: str
+    routed: bool
+
+    async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, Doors]]:
+        port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def read(line: str) -> None:
+            text = _plain(line)
+            match = _READY.search(text)
+            if match is not None and not port.done():
+                port.set_result(int(match[1]))
+            elif text and not _is_chatter(text):
+                on_line(text)
+
+        env = {"WRANGLER_SEND_METRICS": "false", "CI": "1", "NO_COLOR": "1", "FORCE_COLOR": "0"}
+        env["CLOUDFLARE_CF_FETCH_ENABLED"] = "false"
+        child = await Child.start(self.command, cwd=self.cwd, on_line=read, env=env)
+        loops = await in_endless_loop(child, port, _STARTUP_CPU_S)
+        if not port.done():
+            port.cancel()
+            await child.stop()
+            raise RuntimeFailed(loops or "wrangler dev ended while it started")
+        return child, {name: self._doors(name, port.result()) for name in self.workers}
+
+    def _doors(self, worker: str, port: int) -> Doors:
+        return Doors(port, port, self.token, {WORKER_HEADER: worker} if self.routed else {})
+
+
+_ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+def _plain(line: str) -> str:
+    return _ESCAPES.sub("", line).strip()
+
+
+# What wrangler says about itself at every start; a clean run shows the user's own output only.
+_CHATTER: Final = re.compile(
+    r"⛅|^─+$|^╭|^│|^╰|^⎔|^▲ \[WARNING\] Using `vars`|^(Your Worker|\S+) has access to the following bindings|"
+    r"^Binding +Resource|^env\.|^\[wrangler:info\]|"
+    r"^Service bindings, Durable Object bindings, and Tail consumers connect"
+)
+
+
+def _is_chatter(text: str) -> bool:
+    return _CHATTER.search(text) is not None
+
+
+def wrangler_launcher(
+    parts: Sequence[WorkerPart],
+    engine: EngineAddress,
+    state: Path,
+    tools: Toolchain,
+    inspector_port: int | None,
+) -> WranglerLauncher:
+    """Writes the configurations, and gives what starts wrangler on them."""
+    folder = state / "generated"
+    files = [_write_worker(part, engine, folder) for part in parts]
+    bound = {service.service for part in parts for service in part.config.services}
+    files += [_write_service(name, engine, folder) for name in sorted(bound & engine.services)]
+    routed = len(parts) > 1
+    if routed:
+        files.insert(0, _write_router(parts, folder))
+    command = [
+        *_program(tools),
+        "dev",
+        *(argument for file in files for argument in ("-c", str(file))),
+        "--port=0",
+        "--ip=127.0.0.1",
+        f"--inspector-port={inspector_port or 0}",
+        f"--persist-to={state / 'wrangler'}",
+        "--show-interactive-dev-session=false",
+    ]
+    names = [part.config.name for part in parts]
+    return WranglerLauncher(command, parts[0].config.folder, names, engine.token, routed)
+
+
+def _program(tools: Toolchain) -> list[str]:
+    assert tools.wrangler is not None
+    is_script = tools.wrangler.suffix in (".js", ".mjs", ".cjs")
+    return [str(tools.node), str(tools.wrangler)] if is_script else [str(tools.wrangler)]
+
+
+def _write_worker(part: WorkerPart, engine: EngineAddress, folder: Path) -> Path:
+    config = part.config
+    place = folder / config.name
+    file = place / "wrangler.json"
+    file.write_text(json.dumps(wrangler_config(part, engine, place / "entry.mjs"), indent=2))
+    return file
+
+
+def wrangler_config(part: WorkerPart, engine: EngineAddress, entry: Path) -> dict[str, Any]:
+    """The project's configuration with our entry, without Workflows, and with paths that hold elsewhere too."""
+    config = part.config
+    made: dict[str, Any] = {key: value for key, value in config.raw.items() if key not in _REPLACED}
+    address = f"http://127.0.0.1:{engine.port}"
+    made.update(
+        name=config.name,
+        main=str(entry),
+        compatibility_date=config.compatibility_date,
+        vars={**part.variables, "__STEPWELL": setup_values(config, engine.token, address)},
+    )
+    if exports := _other_exports(config):
+        made["exports"] = exports
+    else:
+        made.pop("exports", None)
+    for key in _PATHS:
+        if isinstance(made.get(key), str):
+            made[key] = str(config.folder / made[key])
+    _absolute(made, config.folder)
+    return made
+
+
+def _other_exports(config: WorkerConfig) -> dict[str, object]:
+    exports = config.raw.get("exports")
+    entries = exports.items() if isinstance(exports, Mapping) else ()
+    return {name: e for name, e in entries if isinstance(e, Mapping) and e.get("type") != "workflow"}
+
+
+def _absolute(made: dict[str, Any], folder: Path) -> None:
+    """Paths inside of settings, resolved against the project's folder."""
+    if isinstance(assets := made.get("assets"), Mapping) and "directory" in assets:
+        made["assets"] = {**assets, "directory": str(folder / assets["directory"])}
+    if isinstance(alias := made.get("alias"), Mapping):
+        made["alias"] = {k: str(folder / v) if v.startswith(".") else v for k, v in alias.items()}
+    if databases := made.get("d1_databases"):
+        made["d1_databases"] = [_with_migrations(entry, folder) for entry in databases]
+
+
+def _with_migrations(database: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    return {**database, "migrations_dir": str(folder / database.get("migrations_dir", "migrations"))}
+
+
+def _write_service(name: str, engine: EngineAddress, folder: Path) -> Path:
+    place = folder / f"stepwell-service-{name}"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "service.mjs").write_text(_SERVICE)
+    config = {
+        "name": name,
+        "main": "service.mjs",
+        "compatibility_date": "2026-01-01",
+        "vars": {"NAME": name, "TOKEN": engine.token, "ENGINE": f"http://127.0.0.1:{engine.port}"},
+    }
+    file = place / "wrangler.json"
+    file.write_text(json.dumps(config, indent=2))
+    return file
+
+
+def _write_router(parts: Sequence[WorkerPart], folder: Path) -> Path:
+    names = [part.config.name for part in parts]
+    place = folder / "stepwell-router"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "router.mjs").write_text(_ROUTER)
+    config = {
+        "name": "stepwell-router",
+        "main": "router.mjs",
+        "compatibility_date": "2026-01-01",
+        "services": [{"binding": name, "service": name} for name in names],
+    }
+    file = place / "wrangler.json"
+    file.write_text(json.dumps(config, indent=2))
+    return file

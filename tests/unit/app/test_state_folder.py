@@ -1,0 +1,42 @@
+"""The state folder: what is said when it cannot be used, and whether it is still there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stepwell.emulator.app.state_folder import StateFolder, StateFolderError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[StateFolder]:
+    folder = StateFolder(tmp_path / "state")
+    folder.claim()
+    folder.database.touch()
+    yield folder
+    folder.release()
+
+
+def test_a_folder_in_use_is_not_lost(folder: StateFolder) -> None:
+    folder.announce("http://x")
+
+    assert not folder.is_lost
+
+
+def test_a_folder_whose_database_is_another_one_is_lost(folder: StateFolder) -> None:
+    folder.announce("http://x")
+    other = folder.path / "other"
+    other.touch()
+
+    other.replace(folder.database)
+
+    assert folder.is_lost
+
+
+def test_where_it_answers_cannot_be_written_down_is_said_in_a_sentence(folder: StateFolder) -> None:
+    (folder.path / "server.json.new").mkdir()
+
+    with pytest.raises(StateFolderError, match=r"The state folder .* cannot be used \(Is a directory\)"):
+        folder.announce("http://x")

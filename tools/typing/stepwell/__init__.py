@@ -1,0 +1,1 @@
+../../../stepwell/__init__.py

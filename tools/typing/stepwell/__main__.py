@@ -1,0 +1,1 @@
+../../../stepwell/__main__.py

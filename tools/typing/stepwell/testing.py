@@ -1,0 +1,1 @@
+../../../stepwell/testing.py
