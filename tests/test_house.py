@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("bindings", "emulator")
+PACKAGES = ("bindings", "emulator", "stepwell")
 MOST_LINES = 700
 
 GROUND = ("bindings",)
@@ -27,14 +27,12 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "bindings": (),
     # small things without state
     "emulator.clock": (),
-    "emulator.bounded_http": (),
     "emulator.crons": (),
     "emulator.local_time": (),
+    "emulator.bounded_http": (),
     "emulator.switches": (),
     "emulator.limits": ("emulator.switches",),
-    "emulator.state_folder": (),
-    "emulator.held_loop": ("bindings.context",),
-    "emulator.engine_thread": ("bindings.errors", "emulator.held_loop"),
+    "emulator.threads": ("bindings.context", "bindings.errors"),
     # rows and SQL; no policy
     "emulator.storage": (),
     # durable execution; neither HTTP nor SQL nor the language of a Worker
@@ -46,104 +44,104 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.limits",
         "emulator.switches",
     ),
+    "emulator.config": ("bindings.durations", "emulator.crons", "emulator.limits", "emulator.switches"),
     # loading and calling user code; handed the engine through bindings.ports
     "emulator.worker": (
         *GROUND,
-        "emulator.bounded_http",
         "emulator.clock",
         "emulator.config",
         "emulator.terminal.safe",
     ),
-    "emulator.config": (
-        "bindings.durations",
-        "bindings.errors",
-        "emulator.crons",
-        "emulator.limits",
-        "emulator.switches",
-    ),
-    # pure: records -> view models -> HTML
-    "emulator.dashboard": (*GROUND, "emulator.storage.records", "emulator.storage.view_records"),
-    "emulator.server": (
+    # the structure of a Workflow from its source
+    "emulator.analysis": ("emulator.storage.records",),
+    # HTTP: what all handlers share; the APIs; the dashboard; the server that puts them on a port
+    "emulator.web": (
         *GROUND,
         *STORED,
-        "emulator.bounded_http",
         "emulator.clock",
         "emulator.config",
         "emulator.crons",
-        "emulator.dashboard",
         "emulator.engine",
-        "emulator.engine_thread",
-        "emulator.held_loop",
-        "emulator.limits",
         "emulator.local_time",
+        "emulator.threads",
+        "emulator.worker.host",
+    ),
+    "emulator.api": (*GROUND, *STORED, "emulator.analysis", "emulator.engine", "emulator.web"),
+    "emulator.dashboard": (
+        *GROUND,
+        *STORED,
+        "emulator.analysis",
+        "emulator.clock",
+        "emulator.engine",
+        "emulator.limits",
         "emulator.storage.view_records",
+        "emulator.web",
+    ),
+    "emulator.server": (
+        "emulator.api",
+        "emulator.bounded_http",
+        "emulator.clock",
+        "emulator.dashboard",
+        "emulator.web",
         "emulator.worker.host",
     ),
     "emulator.terminal": (*GROUND, *STORED, "emulator.local_time", "emulator.worker.console"),
-    # what users test with: it builds what the assembly builds
+    # the one place that puts parts together
+    "emulator.app": (
+        *GROUND,
+        "emulator.clock",
+        "emulator.config",
+        "emulator.engine",
+        "emulator.limits",
+        "emulator.local_time",
+        "emulator.server",
+        "emulator.storage",
+        "emulator.terminal",
+        "emulator.threads",
+        "emulator.web",
+        "emulator.worker",
+    ),
+    # what users test with: it builds what the app builds
     "emulator.testing": (
         *GROUND,
         *STORED,
-        "emulator.assembly",
+        "emulator.app",
         "emulator.clock",
         "emulator.config",
         "emulator.engine",
         "emulator.limits",
-        "emulator.server.urls",
         "emulator.storage.sqlite",
         "emulator.switches",
+        "emulator.web.urls",
         "emulator.worker",
     ),
-    "emulator.client": ("emulator.config", "emulator.server", "emulator.state_folder"),
-    # the one place that puts parts together; nothing of the command line or the tests
-    "emulator.assembly": (
-        *GROUND,
-        "emulator.clock",
-        "emulator.config",
-        "emulator.engine",
-        "emulator.engine_thread",
-        "emulator.limits",
-        "emulator.server",
-        "emulator.storage",
-        "emulator.worker",
-    ),
-    "emulator.dev": (
-        *GROUND,
-        "emulator.assembly",
-        "emulator.config",
-        "emulator.held_loop",
-        "emulator.local_time",
-        "emulator.server",
-        "emulator.state_folder",
-        "emulator.storage.connection",
-        "emulator.terminal",
-        "emulator.worker",
-    ),
-    # the command line; nothing imports it
+    # the command line; nothing imports it but `python -m stepwell`
     "emulator.cli": (
         "bindings.durations",
-        "emulator.client",
+        "emulator.app",
         "emulator.config",
-        "emulator.dev",
         "emulator.local_time",
         "emulator.terminal.safe",
+        "emulator.web.urls",
     ),
+    # the import name of an installed Stepwell
+    "stepwell": ("bindings", "emulator.cli", "emulator.engine", "emulator.testing"),
 }
 
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "bindings": ("httpx",),
+    "emulator.analysis": ("tree_sitter", "tree_sitter_typescript"),
+    "emulator.api": ("starlette",),
     "emulator.bounded_http": ("uvicorn",),
+    "emulator.cli": ("click", "httpx", "rich"),
     "emulator.crons": ("cronsim",),
-    "emulator.storage": ("apsw",),
+    "emulator.dashboard": ("jinja2", "starlette"),
     "emulator.engine": ("cronsim",),
-    "emulator.worker": ("httptools", "uvicorn", "watchfiles", "websockets"),
-    "emulator.config": ("dotenv", "pyjson5"),
-    "emulator.dashboard": ("jinja2",),
-    "emulator.server": ("cronsim", "starlette", "tree_sitter", "tree_sitter_typescript", "uvicorn"),
-    "emulator.terminal": ("rich",),
+    "emulator.server": ("starlette", "uvicorn"),
+    "emulator.storage": ("apsw",),
     "emulator.testing": ("click", "httpx", "pytest", "rich"),
-    "emulator.client": ("httpx",),
-    "emulator.cli": ("click", "rich"),
+    "emulator.web": ("cronsim", "starlette"),
+    "emulator.worker": ("httptools", "uvicorn", "watchfiles", "websockets"),
 }
 
 #: Of a library that a package may use, the files that do.
@@ -156,6 +154,29 @@ ONLY_IN = {
     },
     "jinja2": {"emulator/dashboard/parts/render.py"},
 }
+
+#: Files of the dashboard that read, act and answer. All others turn records into view models and import none of
+#: `NOT_FOR_VIEWS`.
+DASHBOARD_HANDLERS = {
+    "answers",
+    "graph_reads",
+    "handler",
+    "jobs",
+    "reads",
+    "routes",
+    "selected_run",
+    "snippets",
+    "static_files",
+    "step_reads",
+}
+NOT_FOR_VIEWS = (
+    "emulator.clock",
+    "emulator.engine",
+    "emulator.web",
+    "emulator.analysis",
+    "emulator.storage.store",
+    "starlette",
+)
 
 #: Time that is not the product's: user code's own timers, and how long a browser or a test may wait.
 CLOCK_READERS = {
@@ -186,11 +207,9 @@ class Module:
 
     @property
     def group(self) -> str:
-        """The row of the table: the package, or the file of `emulator` itself; the command line is one."""
+        """The row of the table: a room of `emulator` or a file in it, else the package."""
         first, *rest = self.name.split(".")
-        if first != "emulator" or not rest:
-            return first
-        return "emulator.cli" if rest[0].startswith("cli_") else f"emulator.{rest[0]}"
+        return f"emulator.{rest[0]}" if first == "emulator" and rest else first
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
@@ -224,12 +243,17 @@ class Module:
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
+    """The modules that an import names, ours as in the checkout: without the leading `stepwell.`"""
     if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
+        yield from (in_checkout(alias.name) for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
         for alias in node.names:
-            full = f"{node.module}.{alias.name}"
-            yield full if full in modules() else node.module
+            full = in_checkout(f"{node.module}.{alias.name}")
+            yield full if full in modules() else in_checkout(node.module)
+
+
+def in_checkout(name: str) -> str:
+    return re.sub(r"^stepwell\.(?=emulator\b|bindings\b)", "", name)
 
 
 def _outside_of_functions(tree: ast.AST) -> Iterator[ast.AST]:
@@ -304,6 +328,46 @@ def test_a_module_uses_only_the_libraries_of_its_row() -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize("group", LIBRARIES)
+def test_every_library_of_a_row_is_used(group: str) -> None:
+    used = {library for module in ALL if module.group == group for library in libraries(module)}
+
+    assert used == set(LIBRARIES[group])
+
+
+@pytest.mark.parametrize("group", ARROWS)
+def test_every_arrow_of_a_row_is_used(group: str) -> None:
+    names = {name for module in ALL if module.group == group for name in module.imports}
+
+    unused = [arrow for arrow in ARROWS[group] if not any(f"{name}.".startswith(f"{arrow}.") for name in names)]
+
+    assert unused == []
+
+
+def test_our_modules_are_imported_by_their_installed_names() -> None:
+    wrong = [
+        f"{module.path}: {ast.unparse(node)}"
+        for module in ALL
+        for node in module.nodes
+        if re.match(r"(from|import) (emulator|bindings)\b", ast.unparse(node))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+
+    assert wrong == []
+
+
+def test_views_of_the_dashboard_are_pure() -> None:
+    wrong = [
+        f"{module.path} -> {name}"
+        for module in ALL
+        if module.group == "emulator.dashboard" and Path(module.path).stem not in DASHBOARD_HANDLERS
+        for name in module.imports
+        if f"{name}.".startswith(tuple(f"{other}." for other in NOT_FOR_VIEWS))
+    ]
+
+    assert wrong == []
+
+
 @pytest.mark.parametrize("library", ONLY_IN)
 def test_a_library_is_used_in_its_files_only(library: str) -> None:
     assert {module.path for module in ALL if library in libraries(module)} <= ONLY_IN[library]
@@ -321,9 +385,10 @@ def libraries(module: Module) -> set[str]:
         ("emulator.engine", "emulator.worker.host"),
         ("emulator.storage", "emulator.clock"),
         ("emulator.worker", "emulator.engine.engine"),
-        ("emulator.dashboard", "emulator.engine.engine"),
+        ("emulator.web", "emulator.dashboard.routes"),
+        ("emulator.api", "emulator.dashboard.routes"),
         ("emulator.server", "emulator.storage.sqlite"),
-        ("emulator.assembly", "emulator.testing.plugin"),
+        ("emulator.app", "emulator.testing.plugin"),
     ],
 )
 def test_arrows_that_must_never_come_are_refused(group: str, name: str) -> None:
@@ -344,7 +409,9 @@ def test_nothing_imports_the_command_line() -> None:
     wrong = [
         module.name
         for module in ALL
-        if module.group != "emulator.cli" and any(group_of(name) == "emulator.cli" for name in module.imports)
+        if module.group != "emulator.cli"
+        and module.name != "stepwell.__main__"
+        and any(group_of(name) == "emulator.cli" for name in module.imports)
     ]
 
     assert wrong == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-VECTORS = HERE.parent / "unit" / "bindings" / "vectors.json"
+VECTORS = HERE.parent / "unit" / "bindings" / "values" / "vectors.json"
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 

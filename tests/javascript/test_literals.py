@@ -17,7 +17,7 @@ from stepwell.emulator.dashboard.values.javascript_text import as_javascript
 from tests.unit.bindings.values.test_codec_properties import values as any_value
 
 HERE = Path(__file__).parent
-VECTORS = json.loads((HERE.parent / "unit" / "bindings" / "vectors.json").read_text())
+VECTORS = json.loads((HERE.parent / "unit" / "bindings" / "values" / "vectors.json").read_text())
 TEXTS = {vector["name"]: vector["text"] for vector in VECTORS}
 ODD = {
     "prototype": '{"__proto__":{"a":1}}',

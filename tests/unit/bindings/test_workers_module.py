@@ -136,7 +136,8 @@ def test_what_every_workflow_needs_does_not_import_http(module: str) -> None:
     import subprocess
     import sys
 
-    script = f"import sys, {module}; print(*(m for m in sys.modules if m in ('http', 'httpx', 'stepwell.bindings.web.http')))"
+    http = ("http", "httpx", "stepwell.bindings.web.http")
+    script = f"import sys, {module}; print(*(m for m in sys.modules if m in {http}))"
 
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 

@@ -87,8 +87,8 @@ def test_reading_a_project_needs_no_module_that_only_some_projects_need(write_pr
     code = (
         "import sys, pathlib, stepwell.emulator.config as c\n"
         f"c.open_project(pathlib.Path({str(folder)!r}), environ={{}})\n"
-        "print([name for name in ('tomllib', 'cronsim', 'dotenv', 'pyjson5', 'difflib', 'stepwell.emulator.config.dotenv',"
-        " 'stepwell.emulator.limits') if name in sys.modules])"
+        "print([name for name in ('tomllib', 'cronsim', 'dotenv', 'pyjson5', 'difflib',"
+        " 'stepwell.emulator.config.dotenv', 'stepwell.emulator.limits') if name in sys.modules])"
     )
 
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
