@@ -114,6 +114,8 @@ class Encoder {
       throw new NotSerialisable(path, `a ${value.constructor?.name ?? "value"}`);
     }
     const name = value.constructor?.name || "Object";
+    const tag = Object.prototype.toString.call(value);
+    if (GENERATORS.includes(tag)) throw cloneError(`${tag} could not be cloned.`);
     if (V8_ONLY.some((kind) => value instanceof kind)) throw cloneError(`#<${name}> could not be cloned.`);
     throw cloneError(`Could not serialize object of type "${name}". This type does not support serialization.`);
   }
@@ -154,6 +156,8 @@ function isContainer(value, lenient) {
 
 // What V8 refuses by itself, in its own words. Workers of before 2025-05-05 have no WeakRef.
 const V8_ONLY = [Promise, WeakMap, WeakSet, globalThis.WeakRef].filter(Boolean);
+
+const GENERATORS = ["[object Generator]", "[object AsyncGenerator]"];
 
 /** What Workers RPC would pass as a stub or a stream: it crosses, but cannot be stored. */
 function isStub(value) {

@@ -3,20 +3,23 @@
 const MOST = 1_000; // names that are made anew all the time would fill the memory
 const told = new Set();
 
-/** The frame of who called `method`, a method of step; undefined where it was told before, or cannot be. */
-export function siteOf(method, name) {
-  if (typeof name !== "string") return undefined;
-  const key = `${method.name} ${name}`;
+/**
+ * The frame of who called `caller`, which stands for the method `kind` of step; undefined where it was told before, or cannot
+ * be.
+ */
+export function siteOf(kind, name, caller) {
+  if (typeof name !== "string" || caller === undefined) return undefined;
+  const key = `${kind} ${name}`;
   if (told.has(key) || told.size >= MOST) return undefined;
   told.add(key);
-  return callerOf(method);
+  return callerOf(caller);
 }
 
-function callerOf(method) {
+function callerOf(caller) {
   const holder = {};
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 1;
-  Error.captureStackTrace(holder, method);
+  Error.captureStackTrace(holder, caller);
   Error.stackTraceLimit = limit;
   const { stack } = holder; // user code may have told V8 to make it something else
   return typeof stack === "string" ? stack.split("\n")[1]?.trim() : undefined;

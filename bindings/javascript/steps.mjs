@@ -3,7 +3,7 @@
 import { decode, encode, encodeArguments } from "./codec.mjs";
 import { NotSerialisable, describeError, reviveError } from "./errors.mjs";
 import { currentScope, within } from "./scope.mjs";
-import { WorkflowStep } from "./step.mjs";
+import { callsOf, stepOf } from "./step.mjs";
 import { OutgoingStream, openStream } from "./streams.mjs";
 import { writeFrame } from "./wire.mjs";
 
@@ -30,8 +30,7 @@ export class Pass {
     this.#instanceId = head.instanceId;
     try {
       const output = await within({ instanceId: head.instanceId }, this.#env, async () => {
-        const step = new WorkflowStep(this);
-        return make().run(eventOf(head, body), step);
+        return make().run(eventOf(head, body), stepOf(callsOf(this)));
       });
       this.#tell({ t: "returned" }, () => encode(output));
     } catch (error) {
@@ -62,7 +61,7 @@ export class Pass {
     const call = this.#calls.get(id);
     const scope = { instanceId: this.#instanceId, step: `${ctx.step.name}-${ctx.step.count}`, call: n };
     this.#executing++;
-    await this.#answer(n, scope, () => call.callback(ctx), call);
+    await this.#answer(n, scope, () => Reflect.apply(call.callback, call.callback, [ctx]), call);
     this.#executing--;
   }
 
@@ -83,7 +82,7 @@ export class Pass {
   async done({ id, same, stream }, body) {
     const call = this.#settled(id);
     if (stream !== undefined) call.resolve(await (this.#opening = this.#channel.stream(stream)));
-    else call.resolve(decode(same === undefined ? body : call.kept[same]));
+    else call.resolve(disposable(decode(same === undefined ? body : call.kept[same])));
   }
 
   failed({ id, error }) {
@@ -146,6 +145,12 @@ export class Pass {
     }
     this.#send(frame);
   }
+}
+
+/** Results of RPC can be disposed of (`using result = await step.do(...)`); of these nothing is left to free. */
+function disposable(result) {
+  if (typeof result !== "object" || result === null || Symbol.dispose === undefined) return result;
+  return Object.defineProperty(result, Symbol.dispose, { value() {}, writable: true, configurable: true });
 }
 
 const { callback, delay, rollback, done, failed, settle, pull, cancel } = Pass.prototype;
