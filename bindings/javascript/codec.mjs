@@ -46,8 +46,8 @@ function writeDeep(tree) {
   }
 }
 
-/** Whether JSON says the value as it is. */
-function isPlain(value) {
+/** Whether JSON says the value as it is; `seen` are the containers that were met. */
+function isPlain(value, seen) {
   switch (typeof value) {
     case "string":
     case "boolean":
@@ -55,29 +55,39 @@ function isPlain(value) {
     case "number":
       return Math.abs(value) < SAFE_INTEGER && !Object.is(value, -0);
     case "object":
-      return value === null || isPlainContainer(value);
+      return value === null || isPlainContainer(value, seen ?? new Set());
     default:
       return false;
   }
 }
 
-function isPlainContainer(value) {
+function isPlainContainer(value, seen) {
+  if (seen.has(value)) return false;
+  seen.add(value);
   const prototype = Object.getPrototypeOf(value);
   if (prototype === Array.prototype) {
-    for (let i = 0; i < value.length; i++) if (!isPlain(value[i])) return false;
-    return true;
+    for (let i = 0; i < value.length; i++) if (!isPlain(value[i], seen)) return false;
+    return isDense(value);
   }
   if (prototype !== Object.prototype || Object.hasOwn(value, "$") || "toJSON" in value) return false;
-  for (const key of Object.keys(value)) if (!isPlain(value[key])) return false;
+  for (const key of Object.keys(value)) if (!isPlain(value[key], seen)) return false;
   return true;
+}
+
+/** Whether an array has all of its items and nothing beside them. */
+function isDense(array) {
+  const keys = Object.keys(array);
+  return keys.length === array.length && (keys.length === 0 || keys.at(-1) === String(array.length - 1));
 }
 
 // ---------------------------------------------------------------------------------------------------- encoding
 
-/** One pass over one value; remembers the containers it is inside of, to find cycles. */
+/** One pass over one value; numbers the objects that it meets, to name those that it meets again. */
 class Encoder {
-  #open = new Map();
+  #met = new Map(); // object -> the tree that names it from now on
   #containers = 0;
+  #leaves = 0;
+  #buffers = new Map(); // ArrayBuffer -> the number of the leaf that brings its bytes
 
   constructor(lenient) {
     this.lenient = lenient;
@@ -100,15 +110,31 @@ class Encoder {
         if (this.lenient) return {};
         throw new NotSerialisable(path, `the function ${value.name || "(anonymous)"}`);
       default:
-        return value === null ? null : this.#object(value, path);
+        return value === null ? null : (this.#met.get(value) ?? this.#object(value, path));
     }
   }
 
   #object(value, path) {
-    if (isContainer(value, this.lenient)) return this.#container(value, path);
+    if (isContainer(value, this.lenient)) {
+      this.#met.set(value, { $: "ref", v: this.#containers++ });
+      return this.#container(value, path);
+    }
     if (value instanceof Error) return this.#error(value, path);
+    if (ArrayBuffer.isView(value)) return this.#view(value);
+    if (value instanceof ArrayBuffer) return this.#buffer(value);
     const leaf = leafTree(value);
-    if (leaf !== undefined) return leaf;
+    if (leaf === undefined) return this.#refuse(value, path);
+    this.#number(value);
+    return leaf;
+  }
+
+  /** Gives a leaf its number. */
+  #number(value) {
+    this.#met.set(value, { $: "same", v: this.#leaves });
+    return this.#leaves++;
+  }
+
+  #refuse(value, path) {
     if (isStub(value)) {
       if (this.lenient) return {};
       throw new NotSerialisable(path, `a ${value.constructor?.name ?? "value"}`);
@@ -121,29 +147,51 @@ class Encoder {
   }
 
   #error(error, path) {
+    this.#number(error);
     const v = { name: builtInName(error), message: String(error.message) };
     if (error instanceof DOMException) v.dom = true;
-    if (error.cause !== undefined) v.cause = this.tree(error.cause, `${path}.cause`);
+    if (Object.hasOwn(error, "cause")) v.cause = this.tree(error.cause, `${path}.cause`);
     return { $: "error", v };
   }
 
-  #container(value, path) {
-    if (this.#open.has(value)) return { $: "ref", v: this.#open.get(value) };
-    this.#open.set(value, this.#containers++);
-    const out = this.#inside(value, path);
-    this.#open.delete(value);
-    return out;
+  #buffer(buffer) {
+    const brings = this.#buffers.get(buffer);
+    if (brings !== undefined) return { $: "buffer", v: brings };
+    this.#buffers.set(buffer, this.#number(buffer));
+    return bytesTree("ArrayBuffer", buffer);
   }
 
-  #inside(value, path) {
-    if (Array.isArray(value)) return Array.from(value, (item, i) => this.tree(item, `${path}[${i}]`));
-    if (value instanceof Set) return { $: "set", v: Array.from(value, (item, i) => this.tree(item, `${path}[${i}]`)) };
+  #view(view) {
+    const { buffer, byteOffset: at, byteLength: n } = view;
+    const number = this.#number(view);
+    if (n === buffer.byteLength && !this.#buffers.has(buffer)) {
+      this.#buffers.set(buffer, number);
+      return bytesTree(viewName(view), buffer);
+    }
+    return { $: "view", t: viewName(view), v: this.#buffer(buffer), at, n };
+  }
+
+  #container(value, path) {
+    if (Array.isArray(value)) return isDense(value) ? this.#items(value, path) : this.#sparse(value, path);
+    if (value instanceof Set) return { $: "set", v: this.#items(value, path) };
     if (value instanceof Map) {
       const pair = ([k, v], i) => [this.tree(k, `${path}[${i}][0]`), this.tree(v, `${path}[${i}][1]`)];
       return { $: "map", v: Array.from(value, pair) };
     }
-    const pairs = Object.keys(value).map((key) => [key, this.tree(value[key], `${path}.${key}`)]);
+    const pairs = this.#pairs(value, path);
     return Object.hasOwn(value, "$") ? { $: "object", v: pairs } : fromPairs(pairs);
+  }
+
+  #items(values, path) {
+    return Array.from(values, (item, i) => this.tree(item, `${path}[${i}]`));
+  }
+
+  #pairs(value, path) {
+    return Object.keys(value).map((key) => [key, this.tree(value[key], `${path}.${key}`)]);
+  }
+
+  #sparse(array, path) {
+    return { $: "array", n: array.length, v: this.#pairs(array, path) };
   }
 }
 
@@ -180,11 +228,9 @@ function numberTree(value) {
 function leafTree(value) {
   if (value instanceof Date) return { $: "date", v: Number.isNaN(value.getTime()) ? null : value.getTime() };
   if (value instanceof RegExp) return { $: "regexp", v: sourceOf(value), flags: value.flags };
-  if (ArrayBuffer.isView(value)) return bytesTree(viewName(value), value.buffer, value.byteOffset, value.byteLength);
-  if (value instanceof ArrayBuffer) return bytesTree("ArrayBuffer", value, 0, value.byteLength);
-  if (value instanceof Number) return numberTree(value.valueOf());
-  if (value instanceof BigInt) return { $: "bigint", v: String(value) };
-  if (value instanceof String || value instanceof Boolean) return value.valueOf();
+  if (value instanceof Number) return { $: "boxed", v: numberTree(value.valueOf()) };
+  if (value instanceof BigInt) return { $: "boxed", v: { $: "bigint", v: String(value) } };
+  if (value instanceof String || value instanceof Boolean) return { $: "boxed", v: value.valueOf() };
   return undefined;
 }
 
@@ -201,8 +247,8 @@ function builtInName(error) {
 // Subclasses (Node's Buffer) arrive as the class that the language knows.
 const viewName = (view) => (view instanceof DataView ? "DataView" : view[Symbol.toStringTag]);
 
-function bytesTree(name, buffer, offset, length) {
-  return { $: "bytes", t: name, v: toBase64(new Uint8Array(buffer, offset, length)) };
+function bytesTree(name, buffer) {
+  return { $: "bytes", t: name, v: toBase64(new Uint8Array(buffer)) };
 }
 
 /** An object of these pairs; `__proto__` is a key like any other. */
@@ -216,9 +262,10 @@ function fromPairs(pairs, out = {}) {
 
 // ---------------------------------------------------------------------------------------------------- decoding
 
-/** One pass over one tree; numbers the containers as the encoder did. */
+/** One pass over one tree; numbers the objects as the encoder did. */
 class Decoder {
   #containers = [];
+  #leaves = [];
 
   value(tree) {
     if (typeof tree !== "object" || tree === null) return tree;
@@ -231,25 +278,42 @@ class Decoder {
     return container;
   }
 
+  #leaf(leaf) {
+    this.#leaves.push(leaf);
+    return leaf;
+  }
+
   #list(items) {
     const out = this.#opened([]);
     for (const item of items) out.push(this.value(item));
     return out;
   }
 
-  #fields(pairs) {
-    const out = this.#opened({});
+  #fields(pairs, made = {}) {
+    const out = this.#opened(made);
     for (const [key, value] of pairs) fromPairs([[key, this.value(value)]], out);
     return out;
   }
 
   #error({ name, message, dom, cause }) {
-    const error = reviveError({ name, message, dom });
+    const error = this.#leaf(reviveError({ name, message, dom }));
     if (cause !== undefined) setQuietly(error, "cause", this.value(cause));
     return error;
   }
 
-  #tagged({ $: kind, v, t, flags }) {
+  #view({ t, v, at, n }) {
+    const number = this.#leaves.push(undefined) - 1;
+    const View = VIEWS.get(t) ?? Uint8Array;
+    return (this.#leaves[number] = new View(this.value(v), at, n / (View.BYTES_PER_ELEMENT ?? 1)));
+  }
+
+  #buffer(number) {
+    const leaf = this.#leaves[number];
+    return leaf instanceof ArrayBuffer ? leaf : leaf.buffer;
+  }
+
+  #tagged(tree) {
+    const { $: kind, v, t, flags } = tree;
     switch (kind) {
       case "undefined":
         return undefined;
@@ -258,13 +322,23 @@ class Decoder {
       case "bigint":
         return BigInt(v);
       case "date":
-        return new Date(v ?? NaN);
+        return this.#leaf(new Date(v ?? NaN));
       case "regexp":
-        return new RegExp(v, flags ?? "");
+        return this.#leaf(new RegExp(v, flags ?? ""));
       case "error":
         return this.#error(v);
       case "bytes":
-        return bytesOf(t, fromBase64(v));
+        return this.#leaf(bytesOf(t, fromBase64(v)));
+      case "view":
+        return this.#view(tree);
+      case "buffer":
+        return this.#buffer(v);
+      case "boxed":
+        return this.#leaf(Object(this.value(v)));
+      case "same":
+        return this.#leaves[v];
+      case "array":
+        return this.#fields(v, Object.assign([], { length: tree.n }));
       case "object":
         return this.#fields(v);
       case "ref":

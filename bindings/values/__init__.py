@@ -10,10 +10,18 @@ key "$" that names the kind, so that plain values stay readable in the database:
     {"$":"map","v":[[k,v],...]}             Map
     {"$":"set","v":[...]}                   Set
     {"$":"bytes","t":"Uint8Array","v":"…"}  bytes in base64; t names the JavaScript class
+    {"$":"view","t":"Uint8Array","v":…,"at":1,"n":2}  a view of `n` bytes of a buffer `v`
+    {"$":"buffer","v":0}                    the buffer of the leaf number 0, or that leaf itself
     {"$":"regexp","v":"a+","flags":"g"}     RegExp
     {"$":"error","v":{"name":…,"message":…}}  also cause (a value), dom (true: a DOMException)
     {"$":"object","v":[[key,value],...]}    a plain object that has a key "$" itself
-    {"$":"ref","v":3}                       the container met third (counting from 0, in reading order): a cycle
+    {"$":"array","n":3,"v":[["0",1],["2",3]]}  an array with holes, or with fields beside its items
+    {"$":"boxed","v":1}                     new Number(1), and other primitives as objects
+    {"$":"ref","v":3}                       the container number 3 (from 0, in reading order) once more
+    {"$":"same","v":3}                      the leaf number 3 once more
+
+Containers are lists, objects, Maps and Sets; leaves are Dates, bytes, views, regular expressions, errors and boxed
+values. The two are counted apart. A reference inside of what it names is a cycle.
 
 bindings/javascript/codec.mjs writes and reads the same text; tests/unit/bindings/values/vectors.json holds both
 to it.

@@ -7,11 +7,15 @@ import binascii
 import json
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import Final, NamedTuple
 
 from stepwell.bindings.values.shapes import Encoded, JsDict, Value
 from stepwell.bindings.values.times import ms_datetime
 
 _SCALARS = frozenset({int, str, bool, type(None)})
+
+#: Arrays with more items than that, most of which are holes, are dicts.
+_LONGEST_WITH_HOLES: Final = 1_000_000
 
 _scan = json.JSONDecoder(object_hook=JsDict).scan_once  # type: ignore[attr-defined]  # typeshed lacks it
 
@@ -45,10 +49,11 @@ def copy(value: Value, text: Encoded) -> Value:
 
 
 class _Decoder:
-    """One pass over one tree; numbers the containers as the encoder did."""
+    """One pass over one tree; numbers the objects as the encoder did."""
 
     def __init__(self) -> None:
         self._containers: list[Value] = []
+        self._leaves: list[Value] = []
 
     def value(self, tree: Value) -> Value:
         if isinstance(tree, list):
@@ -100,12 +105,53 @@ class _Decoder:
     def ref(self, tree: dict[str, Value]) -> Value:
         return self._containers[tree["v"]]
 
+    def array(self, tree: dict[str, Value]) -> Value:
+        """Holes are None. Fields beside the items have no place in a list."""
+        length = tree["n"]
+        if length > _LONGEST_WITH_HOLES:
+            return self._fill_dict(tree["v"])
+        out: list[Value] = [None] * length
+        self._containers.append(out)
+        for key, item in tree["v"]:
+            value = self.value(item)
+            if key.isdecimal() and int(key) < length:
+                out[int(key)] = value
+        return out
+
+    def leaf(self, value: Value) -> Value:
+        self._leaves.append(value)
+        return value
+
+    def view(self, tree: dict[str, Value]) -> bytes:
+        number = len(self._leaves)
+        self._leaves.append(b"")
+        at, buffer = tree["at"], bytes(self.value(tree["v"]))
+        # Other views of the same buffer ask for all of it.
+        self._leaves[number] = _View(buffer, buffer[at : at + tree["n"]])
+        return buffer[at : at + tree["n"]]
+
+    def buffer(self, tree: dict[str, Value]) -> bytes:
+        leaf = self._leaves[tree["v"]]
+        return leaf.buffer if isinstance(leaf, _View) else bytes(leaf)
+
+    def same(self, tree: dict[str, Value]) -> Value:
+        leaf = self._leaves[tree["v"]]
+        return leaf.part if isinstance(leaf, _View) else leaf
+
     def error(self, tree: dict[str, Value]) -> Exception:
         error = Exception(tree["v"].get("message", ""))
+        self._leaves.append(error)
         cause = self.value(tree["v"].get("cause"))  # read in any case: what is in it counts for what refers back
         if isinstance(cause, Exception):
             error.__cause__ = cause
         return error
+
+
+class _View(NamedTuple):
+    """Some bytes of a buffer."""
+
+    buffer: bytes
+    part: bytes
 
 
 def _hashable(value: Value) -> bool:
@@ -116,11 +162,11 @@ def _read_number(_: _Decoder, tree: dict[str, Value]) -> float:
     return float(tree["v"].replace("Infinity", "inf"))
 
 
-def _read_date(_: _Decoder, tree: dict[str, Value]) -> datetime | None:
+def _read_date(tree: dict[str, Value]) -> datetime | None:
     return None if tree["v"] is None else ms_datetime(tree["v"])
 
 
-def _read_bytes(_: _Decoder, tree: dict[str, Value]) -> bytes:
+def _read_bytes(tree: dict[str, Value]) -> bytes:
     try:
         return base64.b64decode(tree["v"], validate=True)
     except binascii.Error as error:
@@ -131,11 +177,16 @@ _READERS: dict[str, Callable[[_Decoder, dict[str, Value]], Value]] = {
     "undefined": lambda _, tree: None,
     "number": _read_number,
     "bigint": lambda _, tree: int(tree["v"]),
-    "date": _read_date,
+    "date": lambda decoder, tree: decoder.leaf(_read_date(tree)),
     "map": _Decoder.map,
     "set": _Decoder.set,
-    "bytes": _read_bytes,
-    "regexp": lambda _, tree: f"/{tree['v']}/{tree.get('flags', '')}",
+    "array": _Decoder.array,
+    "bytes": lambda decoder, tree: decoder.leaf(_read_bytes(tree)),
+    "view": _Decoder.view,
+    "buffer": _Decoder.buffer,
+    "regexp": lambda decoder, tree: decoder.leaf(f"/{tree['v']}/{tree.get('flags', '')}"),
+    "boxed": lambda decoder, tree: decoder.leaf(decoder.value(tree["v"])),
+    "same": _Decoder.same,
     "error": _Decoder.error,
     "object": _Decoder.object,
     "ref": _Decoder.ref,

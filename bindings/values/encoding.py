@@ -60,7 +60,7 @@ def encode(value: Value) -> Encoded:
         return NULL_TEXT
     if kind is bool:
         return TRUE_TEXT if value else FALSE_TEXT
-    return _write(value if _is_plain(value, 0) else _Encoder().tree(value, 0))
+    return _write(value if _is_plain(value, 0, set()) else _Encoder().tree(value, 0))
 
 
 def _write(tree: Value) -> Encoded:
@@ -73,8 +73,8 @@ def _write(tree: Value) -> Encoded:
     return Encoded(text)
 
 
-def _is_plain(value: Value, depth: int) -> bool:
-    """Whether JSON says the value as it is."""
+def _is_plain(value: Value, depth: int, seen: set[int]) -> bool:
+    """Whether JSON says the value as it is; `seen` are the ids of the containers that were met."""
     kind = type(value)
     if kind in _ALWAYS_PLAIN:
         return True
@@ -82,36 +82,36 @@ def _is_plain(value: Value, depth: int) -> bool:
         return bool(-SAFE_INTEGER < value < SAFE_INTEGER)
     if kind is float:
         return math.isfinite(value) and not value.is_integer()
-    if depth >= MAX_DEPTH:
+    if depth >= MAX_DEPTH or id(value) in seen:
         return False
+    seen.add(id(value))
     if kind is dict or kind is JsDict:
-        return _is_plain_object(value, depth + 1)
-    return kind is list and _are_plain(value, depth + 1)
+        return _is_plain_object(value, depth + 1, seen)
+    return kind is list and _are_plain(value, depth + 1, seen)
 
 
-def _are_plain(values: Iterable[Value], depth: int) -> bool:
+def _are_plain(values: Iterable[Value], depth: int, seen: set[int]) -> bool:
     for item in values:  # noqa: SIM110 - a generator costs more than the loop
         # The test of the type spares a call for most items.
-        if type(item) not in _ALWAYS_PLAIN and not _is_plain(item, depth):
+        if type(item) not in _ALWAYS_PLAIN and not _is_plain(item, depth, seen):
             return False
     return True
 
 
-def _is_plain_object(value: dict[Value, Value], depth: int) -> bool:
+def _is_plain_object(value: dict[Value, Value], depth: int, seen: set[int]) -> bool:
     if "$" in value:
         return False
     for key in value:
         if type(key) is not str:
             return False
-    return _are_plain(value.values(), depth)
+    return _are_plain(value.values(), depth, seen)
 
 
 class _Encoder:
-    """One pass over one value; remembers the containers it is inside of, to find cycles."""
+    """One pass over one value; numbers the containers that it meets, to name those that it meets again."""
 
     def __init__(self) -> None:
-        self._open: dict[int, int] = {}
-        self._containers = 0
+        self._met: dict[int, int] = {}
         self._path: list[str | int] = []
 
     def tree(self, value: Value, depth: int) -> Value:
@@ -129,12 +129,11 @@ class _Encoder:
 
     def _container(self, value: dict[Value, Value] | list[Value] | set[Value], depth: int) -> Value:
         key = id(value)
-        if key in self._open:
-            return {"$": "ref", "v": self._open[key]}
+        if key in self._met:
+            return {"$": "ref", "v": self._met[key]}
         if depth >= MAX_DEPTH:
             raise NotSerialisable(self._where(), "a value nested too deeply")
-        self._open[key] = self._containers
-        self._containers += 1
+        self._met[key] = len(self._met)
         self._path.append("")
         if isinstance(value, JsMap):
             tree: Value = {"$": "map", "v": self._entries(value, depth + 1)}
@@ -144,7 +143,6 @@ class _Encoder:
             items = self._items(value, depth + 1)
             tree = items if isinstance(value, list) else {"$": "set", "v": items}
         self._path.pop()
-        del self._open[key]
         return tree
 
     def _items(self, values: Iterable[Value], depth: int) -> list[Value]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable
+from typing import Any, Final
 
 from stepwell.bindings.values import Value
 from stepwell.bindings.values.times import iso
+from stepwell.bindings.values.trees import numbered
 
-_TOO_DEEP = "[nested too deeply]"
+_TOO_DEEP: Final = "[nested too deeply]"
+#: Objects that are met again are written again, until this many parts were: they could double at each level.
+_MOST_PARTS: Final = 100_000
 
 
 def to_json(text: str) -> Value:
@@ -20,28 +23,77 @@ def to_json(text: str) -> Value:
     """
     try:
         tree = json.loads(text)
-        return _jsonable(tree) if '"$"' in text else tree
+        return _View(tree).of(tree) if '"$"' in text else tree
     except RecursionError:  # a JavaScript Worker can nest deeper than Python reads
         return _TOO_DEEP
 
 
-def _jsonable(tree: Value) -> Value:
-    if isinstance(tree, list):
-        return [_jsonable(item) for item in tree]
-    if not isinstance(tree, dict):
-        return tree
-    if "$" not in tree:
-        return {k: _jsonable(v) for k, v in tree.items() if not _is_undefined(v)}
-    if tree["$"] == "regexp":
-        return f"/{tree['v']}/{tree.get('flags', '')}"
-    return _JSON_OF[tree["$"]](tree.get("v"))
+class _View:
+    """One pass over one tree."""
+
+    def __init__(self, tree: Value) -> None:
+        self._numbered = numbered(tree)
+        self._open: set[int] = set()
+        self._parts = 0
+
+    def of(self, tree: Value) -> Value:
+        self._parts += 1
+        if isinstance(tree, list):
+            return self._within(tree, lambda: [self.of(item) for item in tree])
+        if not isinstance(tree, dict):
+            return tree
+        if "$" not in tree:
+            return self._within(tree, lambda: self._fields(tree.items()))
+        return self._tagged(tree)
+
+    def _within(self, tree: Value, make: Callable[[], Value]) -> Value:
+        self._open.add(id(tree))
+        made = make()
+        self._open.discard(id(tree))
+        return made
+
+    def _tagged(self, tree: dict[str, Value]) -> Value:
+        kind = tree["$"]
+        if kind in ("ref", "same"):
+            return self._again(self._numbered.named(tree))
+        if kind in ("bytes", "view", "buffer"):
+            return list(self._numbered.bytes_of(tree))
+        if kind in _JSON_OF:
+            return _JSON_OF[kind](tree)
+        return self._within(tree, lambda: self._container(kind, tree))
+
+    def _container(self, kind: str, tree: dict[str, Value]) -> Value:
+        value = tree["v"]
+        if kind == "map":
+            return [[self.of(key), self.of(item)] for key, item in value]
+        if kind == "array":
+            return self._array(tree)
+        if kind == "object":
+            return self._fields(value)
+        return [self.of(item) for item in value] if kind == "set" else self.of(value)
+
+    def _array(self, tree: dict[str, Value]) -> Value:
+        """A list with null for holes; of one that is mostly holes, its items by their places."""
+        items = dict(tree["v"])
+        if tree["n"] > _MOST_PARTS:
+            return self._fields(items.items())
+        return [self.of(items.get(str(place))) for place in range(tree["n"])]
+
+    def _fields(self, pairs: Any) -> Value:
+        return {key: self.of(item) for key, item in pairs if not _is_undefined(item)}
+
+    def _again(self, named: Value) -> Value:
+        if id(named) in self._open:
+            return "[cycle]"
+        return "[repeated]" if self._parts > _MOST_PARTS else self.of(named)
 
 
 def _is_undefined(tree: Value) -> bool:
     return isinstance(tree, dict) and tree.get("$") == "undefined"
 
 
-def _date(ms: int | None) -> str | None:
+def _date(tree: dict[str, Any]) -> str | None:
+    ms: int | None = tree["v"]
     if ms is None:
         return None
     try:
@@ -50,15 +102,11 @@ def _date(ms: int | None) -> str | None:
         return f"Date({ms})"
 
 
-_JSON_OF: dict[str, Callable[[Value], Value]] = {
+_JSON_OF: Final[dict[str, Callable[[dict[str, Any]], Value]]] = {
     "undefined": lambda _: None,
-    "number": lambda v: 0 if v == "-0" else None,
-    "bigint": lambda v: v,
+    "number": lambda tree: 0 if tree["v"] == "-0" else None,
+    "bigint": lambda tree: tree["v"],
     "date": _date,
-    "map": lambda v: [[_jsonable(k), _jsonable(x)] for k, x in v],
-    "set": lambda v: [_jsonable(x) for x in v],
-    "bytes": lambda v: list(base64.b64decode(v)),
-    "object": lambda v: {k: _jsonable(x) for k, x in v if not _is_undefined(x)},
-    "ref": lambda _: "[cycle]",
-    "error": lambda v: {"name": v.get("name"), "message": v.get("message")},
+    "regexp": lambda tree: f"/{tree['v']}/{tree.get('flags', '')}",
+    "error": lambda tree: {"name": tree["v"].get("name"), "message": tree["v"].get("message")},
 }

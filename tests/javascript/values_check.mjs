@@ -2,12 +2,20 @@
 import assert from "node:assert/strict";
 import { decode, encode, encodeArguments } from "../../bindings/javascript/codec.mjs";
 
+const copy = { a: [1] };
 const cycle = { name: "loop" };
 cycle.self = cycle;
 const texts = {
   undefined: [undefined, '{"$":"undefined"}'],
   "undefined member": [{ a: undefined, b: 1 }, '{"a":{"$":"undefined"},"b":1}'],
-  hole: [[, 1], '[{"$":"undefined"},1]'],
+  hole: [[, 1], '{"$":"array","n":2,"v":[["1",1]]}'],
+  "field beside items": [Object.assign([1], { index: 0 }), '{"$":"array","n":1,"v":[["0",1],["index",0]]}'],
+  "hole and a field": [Object.assign([, 1], { x: 2 }), '{"$":"array","n":2,"v":[["1",1],["x",2]]}'],
+  "object met twice": [[copy, copy], '[{"a":[1]},{"$":"ref","v":1}]'],
+  "error whose cause is undefined": [
+    new Error("m", { cause: undefined }),
+    '{"$":"error","v":{"name":"Error","message":"m","cause":{"$":"undefined"}}}',
+  ],
   "minus zero": [-0, '{"$":"number","v":"-0"}'],
   NaN: [NaN, '{"$":"number","v":"NaN"}'],
   "beyond safe integers": [2 ** 60, '{"$":"number","v":"1152921504606847000"}'],
@@ -16,9 +24,12 @@ const texts = {
   "invalid date": [new Date(NaN), '{"$":"date","v":null}'],
   map: [new Map([["a", new Set([1])]]), '{"$":"map","v":[["a",{"$":"set","v":[1]}]]}'],
   bytes: [new Uint8Array([1, 2]), '{"$":"bytes","t":"Uint8Array","v":"AQI="}'],
-  "part of a buffer": [new Uint8Array([1, 2, 3]).subarray(1, 2), '{"$":"bytes","t":"Uint8Array","v":"Ag=="}'],
+  "part of a buffer": [
+    new Uint8Array([1, 2, 3]).subarray(1, 2),
+    '{"$":"view","t":"Uint8Array","v":{"$":"bytes","t":"ArrayBuffer","v":"AQID"},"at":1,"n":1}',
+  ],
   floats: [new Float32Array([1]), '{"$":"bytes","t":"Float32Array","v":"AACAPw=="}'],
-  "node's own buffer": [Buffer.from([1]), '{"$":"bytes","t":"Uint8Array","v":"AQ=="}'],
+  "node's own buffer": [Buffer.from(new Uint8Array([1]).buffer), '{"$":"bytes","t":"Uint8Array","v":"AQ=="}'],
   view: [new DataView(new ArrayBuffer(1)), '{"$":"bytes","t":"DataView","v":"AA=="}'],
   pattern: [/a+/gi, '{"$":"regexp","v":"a+","flags":"gi"}'],
   error: [new RangeError("far"), '{"$":"error","v":{"name":"RangeError","message":"far"}}'],
@@ -26,7 +37,7 @@ const texts = {
   "dollar key": [{ $: "date", v: 1 }, '{"$":"object","v":[["$","date"],["v",1]]}'],
   cycle: [cycle, '{"name":"loop","self":{"$":"ref","v":0}}'],
   "__proto__ as a key": [JSON.parse('{"__proto__":[1]}'), '{"__proto__":[1]}'],
-  boxed: [[new Number(1), new String("s"), new Boolean(true), Object(1n)], '[1,"s",true,{"$":"bigint","v":"1"}]'],
+  boxed: [[new Number(1), new String("s"), new Boolean(true), Object(1n)], '[{"$":"boxed","v":1},{"$":"boxed","v":"s"},{"$":"boxed","v":true},{"$":"boxed","v":{"$":"bigint","v":"1"}}]'],
   "error with a cause": [
     new Error("m", { cause: [new TypeError("why")] }),
     '{"$":"error","v":{"name":"Error","message":"m","cause":[{"$":"error","v":{"name":"TypeError","message":"why"}}]}}',
@@ -67,6 +78,5 @@ for (const [name, [value, kind, message]] of Object.entries(refused)) {
 assert.equal(encodeArguments({ timeout: () => 1 }), '{"timeout":{}}');
 assert.equal(encodeArguments(Object.assign(Object.create(null), { a: 1 })), '{"a":1}');
 assert.equal(decode('{"$":"error","v":{"name":"TimeoutError","message":"m","dom":true}}').name, "TimeoutError");
-const copy = { a: [1] };
 assert.notEqual(decode(encode(copy)).a, copy.a);
 process.stdout.write("ok");

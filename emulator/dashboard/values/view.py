@@ -113,6 +113,8 @@ def _container(tree: Any) -> _Container | None:
         return _Container("set", f"Set({len(value)})", [(str(index), item) for index, item in enumerate(value)])
     if tree["$"] == "object":
         return _Container("object", f"{{{len(value)}}}", [(str(name), item) for name, item in value])
+    if tree["$"] == "array":
+        return _Container("array", f"[{tree.get('n', 0)}]", [(str(name), item) for name, item in value])
     return None
 
 
@@ -181,7 +183,9 @@ def _place(path: Iterable[int], start: int) -> str:
 
 
 def _leaf(label: str, tree: Any) -> Node:
-    """Of what has no parts, and is no text."""
+    """Of what has no parts, and is no text of its own."""
+    if isinstance(tree, str):
+        return Node("string", label, tree)
     if not isinstance(tree, dict):
         return _scalar(label, tree)
     read = _TAGGED.get(tree["$"])
@@ -297,5 +301,9 @@ _TAGGED: Final[dict[str, Callable[[str, dict[str, Any]], Node]]] = {
     "bytes": _bytes,
     "regexp": lambda label, tree: Node("regexp", label, f"/{tree.get('v', '')}/{tree.get('flags', '')}"),
     "error": _error,
-    "ref": lambda label, tree: Node("ref", label, f"the container number {tree.get('v', 0) + 1} again (a cycle)"),
+    "ref": lambda label, tree: Node("ref", label, f"same object as object {tree.get('v', 0) + 1}"),
+    "same": lambda label, tree: Node("ref", label, f"same object as value {tree.get('v', 0) + 1}"),
+    "view": lambda label, tree: Node("bytes", label, f"{tree.get('t')}({tree.get('n')}), part of a buffer"),
+    "buffer": lambda label, tree: Node("ref", label, f"buffer of value {tree.get('v', 0) + 1}"),
+    "boxed": lambda label, tree: replace(_leaf(label, tree["v"]), text=f"Object({_leaf(label, tree['v']).text})"),
 }

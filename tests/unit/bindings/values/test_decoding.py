@@ -106,6 +106,7 @@ def test_a_set_of_objects_is_a_list() -> None:
         '{"$":"date","v":1e300}',
         '{"$":"bytes","v":"%"}',
         '{"$":"ref","v":3}',
+        '{"$":"same","v":0}',
         '{"$":"number","v":"one"}',
     ],
 )
@@ -145,10 +146,25 @@ def test_a_copy_of_a_container_is_another_one() -> None:
         ('{"$":"object","v":[["$",1],["u",{"$":"undefined"}]]}', {"$": 1}),
         ('{"a":{"$":"ref","v":0}}', {"a": "[cycle]"}),
         ('{"$":"error","v":{"name":"TypeError","message":"m"}}', {"name": "TypeError", "message": "m"}),
+        ('[{"a":[1]},{"$":"ref","v":2}]', [{"a": [1]}, [1]]),
+        ('[{"$":"date","v":0},{"$":"same","v":0}]', ["1970-01-01T00:00:00.000Z"] * 2),
+        ('{"$":"array","n":3,"v":[["0",1],["2",3],["x",4]]}', [1, None, 3]),
+        ('{"$":"array","n":4000000000,"v":[["5",1]]}', {"5": 1}),
+        ('{"$":"boxed","v":4}', 4),
+        ('{"$":"view","t":"Uint8Array","v":{"$":"bytes","t":"ArrayBuffer","v":"AQIDBA=="},"at":1,"n":2}', [2, 3]),
+        ('[{"$":"bytes","t":"Int8Array","v":"AQI="},{"$":"buffer","v":0}]', [[1, 2], [1, 2]]),
     ],
 )
 def test_json_shows_what_it_can_of_a_value(text: str, shown: Any) -> None:
     assert to_json(text) == shown
+
+
+def test_json_of_objects_that_double_at_each_level_ends() -> None:
+    value: Any = [1]
+    for _ in range(60):
+        value = [value, value]
+
+    assert "[repeated]" in json.dumps(to_json(encode(value)))
 
 
 def test_json_of_a_value_nested_beyond_reason_says_so() -> None:

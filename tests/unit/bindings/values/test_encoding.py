@@ -138,10 +138,18 @@ def test_a_cycle_refers_to_its_container_by_number() -> None:
     assert back["self"] is back
 
 
-def test_containers_met_twice_are_written_twice() -> None:
+def test_a_container_met_twice_is_named_by_its_number() -> None:
     shared = [1]
 
-    assert encode([shared, shared]) == "[[1],[1]]"
+    assert encode([{}, shared, {"again": shared}]) == '[{},[1],{"again":{"$":"ref","v":2}}]'
+
+
+def test_a_container_met_twice_comes_back_as_one() -> None:
+    shared = {"x": [1.5, None]}
+
+    back = decode(encode({"a": shared, "b": [shared, {shared["x"][0]}]}))
+
+    assert back["a"] is back["b"][0]
 
 
 def test_the_value_is_not_changed() -> None:
