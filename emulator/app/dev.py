@@ -18,7 +18,7 @@ from typing import Any, Final
 from stepwell.bindings.durations import describe_ms
 from stepwell.emulator.app.assembly import Emulator, declare, open_engine, ports, with_adopted
 from stepwell.emulator.app.state_folder import StateFolder, StateFolderError
-from stepwell.emulator.config import ConfigError, Opened, open_project
+from stepwell.emulator.config import ConfigError, Opened, Project, open_project
 from stepwell.emulator.local_time import moment
 from stepwell.emulator.server.addresses import is_loopback
 from stepwell.emulator.server.listener import PortInUse, bind
@@ -51,9 +51,6 @@ def run_dev(path: Path, configs: Sequence[str], flags: Mapping[str, Any], env_fi
     try:
         sources = [Source(path, {**flags, "config": config}, env_files) for config in (configs or (None,))]
         opened = [source.open() for source in sources]
-        for one in opened:
-            if one.project.warnings:
-                printer.text(printer.style(one.project.warning_text(), "yellow"))
         _with_folder(sources, opened, printer)
     except (ConfigError, StateFolderError, StorageError, PortInUse, WorkerLoadError) as error:
         return str(error)
@@ -129,9 +126,12 @@ class _Session:
         self._printer = printer
         self._settings = opened[0].settings
         self._stopping = asyncio.Event()
+        self._warnings: dict[int, str] = {}
         self._held = HeldLoop(self._warn, self._stuck, GRACE_MS / 1000)
 
     async def run(self, sock: Any) -> None:
+        for index, one in enumerate(self._opened):
+            self._warn_of(index, one.project)
         engine = open_engine(self._settings, str(self._folder.database))
         opened = [one.project for one in self._opened]
         projects = [with_adopted(project, opened) for project in opened]
@@ -200,6 +200,14 @@ class _Session:
             stack.enter_context(ImpureReads(warn_of))
         return stack
 
+    def _warn_of(self, index: int, project: Project) -> None:
+        """Says what is odd about a configuration, unless it was said of the last one already."""
+        text = project.warning_text()
+        if text != self._warnings.get(index, ""):
+            self._warnings[index] = text
+            if text:
+                self._printer.text(self._printer.style(text, "yellow"))
+
     def _warn(self, text: str) -> None:
         self._printer.text(self._printer.style(visible(text), "yellow"))
 
@@ -261,7 +269,9 @@ class _Session:
         name = emulator.workers[index].host.name
         problem = emulator.notices.problems.get(name)
         try:
-            is_new = await emulator.reload(index, self._sources[index].open().project)
+            project = self._sources[index].open().project
+            self._warn_of(index, project)
+            is_new = await emulator.reload(index, project)
         except (ConfigError, WorkerLoadError) as error:
             # One save may be several changes: what is wrong is told once.
             again, runs = str(error) == problem, index not in emulator.unloaded

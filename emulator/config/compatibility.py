@@ -79,7 +79,7 @@ def _flag(row: str) -> Flag | None:
 
 
 def resolve_flags(date: str, flags: Iterable[str]) -> CompatFlags:
-    """The flags in force. Flags are a set; unknown ones do nothing here (`check_flags` warns of them)."""
+    """The flags in force. Flags are a set; unknown ones do nothing here."""
     named = frozenset(flags)
     enabled = {flag.name for flag in flag_table().values() if _on(flag, date, named)}
     implied = [flag for flag in flag_table().values() if flag.implied_from and flag.implied_from <= date]
@@ -128,18 +128,27 @@ def _is_day(text: str) -> bool:
 
 
 def check_flags(flags: Sequence[str], problems: Problems) -> None:
-    """One warning for all unknown flags; an error for a flag together with its opposite, as workerd gives it."""
-    table = flag_table()
+    """An error for a flag together with its opposite, as workerd gives it."""
     named = dict.fromkeys(flags)
-    for flag in table.values():
+    for flag in flag_table().values():
         if flag.name in named and flag.opposite in named:
             problems.error(
                 f"Compatibility flags are mutually contradictory: {flag.name} vs {flag.opposite}",
                 'Keep one of the two in "compatibility_flags".',
             )
-    known = {*table, *(flag.opposite for flag in table.values() if flag.opposite)}
-    unknown = [flag for flag in named if flag not in known]
-    if unknown:
-        quoted = ", ".join(f'"{flag}"' for flag in unknown)
-        hints = filter(None, (did_you_mean(flag, known) for flag in unknown[:3]))
-        problems.warn(f"Unknown compatibility flags are ignored: {quoted}.", " ".join(hints))
+
+
+def unknown_flags(flags: Iterable[str]) -> list[str]:
+    """Those that are not in the table. A workerd newer than the table may know them."""
+    return [flag for flag in dict.fromkeys(flags) if flag not in _known()]
+
+
+def similar_flags(flags: Iterable[str]) -> str:
+    """`Did you mean "x"?` for unknown flags, or ""."""
+    return " ".join(filter(None, (did_you_mean(flag, _known()) for flag in list(flags)[:3])))
+
+
+@lru_cache(maxsize=1)
+def _known() -> frozenset[str]:
+    table = flag_table()
+    return frozenset({*table, *(flag.opposite for flag in table.values() if flag.opposite)})

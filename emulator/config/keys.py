@@ -38,6 +38,8 @@ ENVIRONMENT_KEYS: Final = frozenset(
     | {"migrations", "exports", "no_bundle", "minify", "keep_names", "first_party_worker", "logpush"}
     | {"upload_source_maps", "observability", "access", "cache", "compliance_region", "python_modules", "previews"}
 )
+#: Every key that a wrangler file may have at its top level.
+KNOWN_KEYS: Final = ENVIRONMENT_KEYS | TOP_LEVEL_ONLY
 _REMOVED: Final = {
     "legacy_env": 'The "legacy_env" field is no longer supported, so please remove it from your configuration '
     "file.",
@@ -64,9 +66,7 @@ def check_file(raw: Entry, selected: Selected, problems: Problems) -> None:
     for key, text in _REMOVED.items():
         if key in raw:
             problems.error(text)
-    warn_unexpected(
-        raw, "top-level", ENVIRONMENT_KEYS | TOP_LEVEL_ONLY | {*_REMOVED}, problems, similar=ENVIRONMENT_KEYS
-    )
+    warn_unexpected(raw, "top-level", KNOWN_KEYS | {*_REMOVED}, problems, similar=ENVIRONMENT_KEYS)
 
 
 def _check_environment(raw: Entry, prefix: str, problems: Problems) -> None:
@@ -112,7 +112,28 @@ def _check_triggers(triggers: object, problems: Problems) -> None:
         problems.error(f'Expected "triggers.crons" to be of type array, but got {shown(triggers)}.')
     elif check_strings(crons, "triggers.crons", problems):
         check_crons(crons, '"triggers.crons"', problems)
-    warn_unexpected(triggers, "triggers", ("crons", "events"), problems)
+    _check_events(triggers.get("events"), problems)
+    warn_unexpected(triggers, "triggers", ("crons", "events"), problems, similar=("crons", "events"))
+
+
+def _check_events(events: object, problems: Problems) -> None:
+    """No event of Cloudflare's other products reaches one's own machine: says so, with what to do instead."""
+    if not isinstance(events, list) or not events:
+        return
+    targets = [target for event in events if is_object(event) for target in _targets(event)]
+    commands = " ".join(f"`stepwell workflows trigger {name}`" for name in dict.fromkeys(targets))
+    problems.warn(
+        '"triggers.events" does nothing here: Cloudflare delivers these events to deployed Workers only.',
+        f"Create the instances by hand: {commands}" if commands else "",
+    )
+
+
+def _targets(event: Entry) -> list[str]:
+    """The Workflows that an event is to start."""
+    targets = event.get("targets")
+    entries = targets if isinstance(targets, list) else []
+    names = [entry.get("workflow_name") for entry in entries if is_object(entry)]
+    return [name for name in names if isinstance(name, str)]
 
 
 def _check_vars(values: object, field: str, problems: Problems) -> None:

@@ -9,7 +9,7 @@ from typing import Final, cast
 
 from stepwell.emulator.config.binding_kinds import BY_KEY
 from stepwell.emulator.config.checks import Entry, whole_number
-from stepwell.emulator.config.compatibility import CompatFlags, resolve_flags
+from stepwell.emulator.config.compatibility import CompatFlags, resolve_flags, similar_flags, unknown_flags
 from stepwell.emulator.config.environments import Selected
 from stepwell.emulator.config.flag_table import NEWEST_DATE
 from stepwell.emulator.config.keys import workflow_exports
@@ -70,6 +70,10 @@ def _record(selected: Selected, folder: Path, language: Language, compat: Compat
 
 
 def _check_python(raw: Entry, compat: CompatFlags, problems: Problems) -> None:
+    if unknown := unknown_flags(_flags(raw)):
+        quoted = ", ".join(f'"{flag}"' for flag in unknown)
+        text = f"Unknown compatibility flags, which do nothing here and which deploying refuses: {quoted}."
+        problems.warn(text, similar_flags(unknown))
     if not compat.python_workers:
         problems.error(
             "The `python_workers` compatibility flag is required to use Python.",

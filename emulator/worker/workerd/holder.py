@@ -14,6 +14,7 @@ from stepwell.bindings.errors import ErrorInfo, HostCrashed, JsException
 from stepwell.bindings.held import Held, HeldObject
 from stepwell.bindings.js.values import as_proxies
 from stepwell.bindings.values import Value, decode
+from stepwell.emulator.config.compatibility import unknown_flags
 from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.worker.host import WorkerLoadError
 from stepwell.emulator.worker.workerd.bundling import JAVASCRIPT
@@ -93,7 +94,10 @@ class Holder:
 
     def _workers(self) -> Sequence[JavaScriptWorker]:
         config = self._config()
-        flags = tuple(flag for flag in config.compatibility_flags if not flag.startswith("python_"))
+        unknown = unknown_flags(config.compatibility_flags)
+        flags = tuple(
+            flag for flag in config.compatibility_flags if not flag.startswith("python_") and flag not in unknown
+        )
         raw = {key: value for key, value in config.raw.items() if key not in _DROPPED}
         queues = raw.get("queues")
         if isinstance(queues, Mapping):  # consumers are the Python Worker's

@@ -13,10 +13,11 @@ from typing import Final
 
 from stepwell.bindings.errors import WorkerError
 from stepwell.bindings.ports import WorkflowPort
+from stepwell.emulator.config.compatibility import similar_flags, unknown_flags
 from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.config.problems import class_not_exported, not_a_workflow
 from stepwell.emulator.worker.console import ConsoleLine, log_line
-from stepwell.emulator.worker.host import AsgiApp, Generation, Language, WorkerLoadError
+from stepwell.emulator.worker.host import AsgiApp, Generation, Language, WorkerCodeError, WorkerLoadError
 from stepwell.emulator.worker.workerd.bundling import Bundle, bundle, write_entry
 from stepwell.emulator.worker.workerd.calls import Calls
 from stepwell.emulator.worker.workerd.class_sources import class_sources
@@ -33,7 +34,7 @@ from stepwell.emulator.worker.workerd.launch import Launcher, WorkerdLauncher
 from stepwell.emulator.worker.workerd.migrations import apply_migrations, migrations_of
 from stepwell.emulator.worker.workerd.runtime_choice import Choice, Wanted, choose_runtime
 from stepwell.emulator.worker.workerd.sourcemaps import MapsBeside, SourceMap, StackMapper
-from stepwell.emulator.worker.workerd.toolchain import Toolchain, find_toolchain, version_of
+from stepwell.emulator.worker.workerd.toolchain import Toolchain, find_toolchain, mentions, version_of
 from stepwell.emulator.worker.workerd.wrangler import wrangler_launcher
 
 _log = logging.getLogger("stepwell.worker")
@@ -106,6 +107,8 @@ class JavaScriptRuntime:
             await self._calls.start()
         tools = find_toolchain(workers[0].config.folder)
         choice = choose_runtime(self._options.wanted, [w.config for w in workers], tools)
+        for worker in workers:
+            _check_flags(worker.config, tools)
         parts = [await self._bundled(worker, tools, choice) for worker in workers]
         digests = {part.config.name: _digest(part) for part in parts}
         if self._generation is None or digests != self._digests:
@@ -233,6 +236,17 @@ class WorkerdHost:
     async def stop(self) -> None:
         """Stops the runtime of all Workers of the run."""
         await self._runtime.stop()
+
+
+def _check_flags(config: WorkerConfig, tools: Toolchain) -> None:
+    """Raises `WorkerCodeError` for a flag that the runtime would not start with."""
+    unknown = [flag for flag in unknown_flags(config.compatibility_flags) if not mentions(tools.workerd, flag)]
+    if unknown:
+        quoted = ", ".join(f'"{flag}"' for flag in unknown)
+        raise WorkerCodeError(
+            f"{config.name} has compatibility flags that the installed workerd does not know: {quoted}. "
+            f"{similar_flags(unknown) or 'Remove them, or update workerd: npm install --save-dev wrangler@latest'}"
+        )
 
 
 def _warn_of_newer_dates(workers: Sequence[JavaScriptWorker], newest: str | None) -> None:

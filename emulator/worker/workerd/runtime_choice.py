@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from stepwell.emulator.config.keys import KNOWN_KEYS
 from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.worker.workerd.toolchain import Toolchain, missing
 
@@ -75,8 +76,8 @@ def _unknown(worker: WorkerConfig, tools: Toolchain) -> Iterator[str]:
             continue
         if key == "exports" and not _plain_exports(value):
             yield "exports"
-        elif key not in _UNDERSTOOD:
-            yield key
+        elif key in KNOWN_KEYS and key not in _UNDERSTOOD:
+            yield key  # a typo, which the check of the file warns of, does not move a project
 
 
 def _plain_exports(value: object) -> bool:

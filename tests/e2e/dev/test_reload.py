@@ -276,3 +276,14 @@ def test_the_same_problem_is_told_once(server: DevProcess, folder: Path, tmp_pat
     until("a load after it, which begins when that one is over", lambda: len(loads.read_text()) > 2)
 
     assert server.output.count("What ran before goes on running.") == 1
+
+
+def test_a_warning_of_the_configuration_is_given_when_it_comes_and_once(server: DevProcess, folder: Path) -> None:
+    file = folder / "wrangler.jsonc"
+    file.write_text(file.read_text().replace('"name"', '"nmae": 1, "name"', 1))
+    until("the warning", lambda: 'top-level field: "nmae"' in server.last_words, explain=lambda: server.last_words)
+
+    write_entry(folder, version("new"))
+    until_answer(server, "new")
+
+    assert server.last_words.count('"nmae"') == 1

@@ -135,11 +135,17 @@ class TestCompatibility:
         assert project.config.compatibility_flags == ("experimental", "nodejs_compat")
         assert project.warnings == ()
 
-    def test_fr70_unknown_flags_are_ignored_with_one_warning(self, load: Load) -> None:
-        (problem,) = load(compatibility_flags=["nodejs_compatt", "x_y", "rpc"]).warnings
+    def test_fr70_unknown_flags_of_a_python_worker_are_one_warning(self, load: Load) -> None:
+        flags = ["python_workers", "nodejs_compatt", "x_y", "rpc"]
 
-        assert problem.text == 'Unknown compatibility flags are ignored: "nodejs_compatt", "x_y".'
+        (problem,) = load(main="src/entry.py", compatibility_flags=flags).warnings
+
+        text = "Unknown compatibility flags, which do nothing here and which deploying refuses:"
+        assert problem.text == f'{text} "nodejs_compatt", "x_y".'
         assert '"nodejs_compat"' in problem.hint
+
+    def test_unknown_flags_of_a_javascript_worker_are_left_to_its_runtime(self, load: Load) -> None:
+        assert load(compatibility_flags=["nodejs_compatt"]).warnings == ()
 
     def test_a_flag_and_its_opposite_contradict_each_other(self, errors: Texts) -> None:
         assert errors(compatibility_flags=["no_nodejs_compat", "nodejs_compat"]) == [
@@ -159,6 +165,15 @@ class TestVars:
 
 
 class TestTriggers:
+    def test_events_do_nothing_here_and_the_warning_says_what_to_do_instead(self, load: Load) -> None:
+        target = {"type": "workflow", "workflow_name": "import"}
+        event = {"type": "cf.artifacts.repo.pushed", "targets": [target]}
+
+        (problem,) = load(triggers={"events": [event]}).warnings
+
+        assert problem.text.startswith('"triggers.events" does nothing here')
+        assert problem.hint == "Create the instances by hand: `stepwell workflows trigger import`"
+
     @pytest.mark.parametrize("triggers", [None, {}, {"crons": None}, {"crons": []}])
     def test_there_may_be_none(self, load: Load, triggers: object) -> None:
         assert load(triggers=triggers).config.crons == ()

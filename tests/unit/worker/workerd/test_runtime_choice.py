@@ -34,6 +34,12 @@ def test_wrangler_serves_what_workerd_does_not_know_and_the_reason_names_it(make
     )
 
 
+def test_a_misspelt_key_does_not_move_a_project_to_wrangler(make_config: MakeConfig) -> None:
+    config = make_config(compatability_date="2026-01-01", observabilty={"enabled": True})
+
+    assert choose_runtime("auto", [config], ALL).runtime == "workerd"
+
+
 def test_an_older_workerd_has_no_workers_for_kv(make_config: MakeConfig) -> None:
     config = make_config(kv_namespaces=[{"binding": "KV", "id": "kv"}])
 

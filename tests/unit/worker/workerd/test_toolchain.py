@@ -107,3 +107,48 @@ def test_the_version_of_workerd_says_the_newest_compatibility_date(tmp_path: Pat
 
 def test_without_a_package_of_workerd_no_newest_date_is_known(tmp_path: Path) -> None:
     assert find_toolchain(tmp_path).newest_date is None
+
+
+@pytest.fixture
+def global_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`npm install --global wrangler`: packages below lib, and links to their programs on PATH."""
+    modules = tmp_path / "prefix" / "lib" / "node_modules"
+    wrangler = _package(modules, "wrangler", bin={"wrangler": "bin/wrangler.js"})
+    script = _file(wrangler / "bin" / "wrangler.js")
+    workerd = _package(wrangler / "node_modules", "workerd", version="1.20261117.0")
+    _file(workerd / "workerd.capnp", "bundled :Text; # /workerd/kv.js structuredLogging")
+    _file(wrangler / "node_modules" / "@cloudflare" / "workerd-linux-64" / "bin" / "workerd")
+    on_path = tmp_path / "prefix" / "bin"
+    on_path.mkdir()
+    (on_path / "wrangler").symlink_to(script)
+    monkeypatch.setenv("PATH", str(on_path))
+    return modules
+
+
+def test_a_global_wrangler_brings_its_workerd_and_what_that_can_do(tmp_path: Path, global_modules: Path) -> None:
+    found = find_toolchain(tmp_path / "project")
+
+    own = global_modules / "wrangler" / "node_modules" / "@cloudflare" / "workerd-linux-64" / "bin" / "workerd"
+    assert found.wrangler == global_modules / "wrangler" / "bin" / "wrangler.js"
+    assert (found.workerd, found.bundled, found.newest_date) == (own, True, "2026-11-17")
+
+
+def test_the_script_that_pnpm_writes_on_path_leads_to_the_package(
+    tmp_path: Path, global_modules: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = '#!/bin/sh\nexec node "$basedir/../prefix/lib/node_modules/wrangler/bin/wrangler.js" "$@"\n'
+    monkeypatch.setenv("PATH", str(_file(tmp_path / "pnpm" / "wrangler", text).parent))
+
+    found = find_toolchain(tmp_path / "project")
+
+    assert found.wrangler == global_modules / "wrangler" / "bin" / "wrangler.js"
+    assert found.newest_date == "2026-11-17"
+
+
+def test_a_workerd_without_its_package_is_asked_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "#!/bin/sh\necho workerd 2026-11-17\n# /workerd/kv.js structuredLogging\n"
+    monkeypatch.setenv("PATH", str(_file(tmp_path / "bin" / "workerd", text).parent))
+
+    found = find_toolchain(tmp_path / "project")
+
+    assert (found.bundled, found.structured_logs, found.newest_date) == (True, True, "2026-11-17")
