@@ -254,8 +254,9 @@ def error_info(error: BaseException) -> ErrorInfo:
 def _error_info(error: BaseException, causes: int) -> ErrorInfo:
     info = _own_info(error)
     cause = info.cause
-    if cause is None and error.__cause__ is not None and causes > 0:
-        cause = _error_info(error.__cause__, causes - 1)
+    before = error.__cause__ if error.__suppress_context__ else error.__context__
+    if cause is None and isinstance(before, Exception) and causes > 0:
+        cause = _error_info(before, causes - 1)
     return replace(info, stack=info.stack or user_traceback(error), cause=cause)
 
 

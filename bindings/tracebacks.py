@@ -1,11 +1,19 @@
-"""Tracebacks as the developer wants them: the frames of their own code, with their own names."""
+"""Errors as the developer wants to read them: frames of their own code, library frames folded, then the causes."""
 
 from __future__ import annotations
 
 import importlib
 import os
+import re
+import sysconfig
 import traceback
+from collections.abc import Iterator
+from itertools import groupby
 from types import TracebackType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from stepwell.bindings.errors import ErrorInfo
 
 #: Classes of ours that user code imports from elsewhere.
 _KNOWN_AS = (
@@ -13,33 +21,108 @@ _KNOWN_AS = (
     ("stepwell.bindings.errors.JsException", "pyodide.ffi.JsException"),
 )
 
+_MOST_CAUSES: Final = 8
+#: The first line of a frame; exception groups have a margin before it.
+_FRAME: Final = re.compile(r'^(?P<margin>[ |+-]*?  )File "(?P<file>.*?)", line \d+')
+#: How the other lines of a frame begin after the margin.
+_OF_FRAME: Final = ("  ", "[Previous line")
+_LIBRARY_FOLDERS: Final = re.compile(r"[\\/](?:site-packages|dist-packages|python_modules)[\\/]([^\\/]+)")
+_STDLIB: Final = tuple(
+    os.path.join(folder, "") for name in ("stdlib", "platstdlib") if (folder := sysconfig.get_path(name))
+)
 
-def user_traceback(error: BaseException, *, chain: bool = False) -> str | None:
-    """The traceback from the first frame of user code on, without the engine's own frames.
 
-    None when no frame is user code. With `chain`, the causes before it, as Python prints them.
-    """
+def user_traceback(error: BaseException) -> str | None:
+    """The traceback without the engine's own frames. None when no frame is left: none is user code's."""
     shown = traceback.TracebackException.from_exception(error, compact=True)
     if not _keep_user_frames(shown):
         return None
-    text = "".join(shown.format(chain=chain))
+    text = "".join(shown.format(chain=False))
     for ours, theirs in _KNOWN_AS:
         text = text.replace(f"\n{ours}", f"\n{theirs}")
     return text
 
 
 def error_text(error: BaseException) -> str:
-    """The traceback through the user's code with its causes; the last line alone when none of it was involved."""
-    return user_traceback(error, chain=True) or "".join(traceback.format_exception_only(type(error), error))
+    """What a terminal shows of an error that user code raised, whichever handler it left."""
+    from stepwell.bindings.errors import error_info
+
+    last_line = "".join(traceback.format_exception_only(type(error), error)).rstrip()
+    return error_report(error_info(error)) or last_line
+
+
+def error_report(info: ErrorInfo) -> str | None:
+    """The stack of an error with library frames folded, then its causes. None when there is neither."""
+    parts = [] if info.stack is None else [folded(info.stack)]
+    cause, left = info.cause, _MOST_CAUSES
+    while cause is not None and left and cause.name != "NotSerialisable":
+        text = f"{cause.name}: {cause.message}" if cause.stack is None else folded(cause.stack)
+        parts.append(f"Caused by: {text}")
+        cause, left = cause.cause, left - 1
+    return "\n".join(part.rstrip() for part in parts) or None
+
+
+def folded(stack: str) -> str:
+    """A Python traceback with each run of library frames as one line. Other stacks stay as they are."""
+    return "\n".join(line for lines in _folded_runs(stack) for line in lines)
+
+
+def _folded_runs(stack: str) -> Iterator[list[str]]:
+    for library, blocks in groupby(_blocks(stack), key=_library_of_block):
+        run = list(blocks)
+        if not library:
+            yield from run
+            continue
+        margin = _FRAME.match(run[0][0])
+        libraries = dict.fromkeys(name for block in run if (name := _library(block[0])))
+        count = "1 frame" if len(run) == 1 else f"{len(run)} frames"
+        yield [f"{margin['margin'] if margin else ''}... {count} in {', '.join(libraries)}"]
+
+
+def _blocks(stack: str) -> Iterator[list[str]]:
+    """A frame with its lines of source, or any other line."""
+    block: list[str] = []
+    margin = ""
+    for line in stack.split("\n"):
+        match = _FRAME.match(line)
+        if block and match is None and line.startswith(margin) and line[len(margin) :].startswith(_OF_FRAME):
+            block.append(line)
+            continue
+        if block:
+            yield block
+        block, margin = ([line], match["margin"]) if match is not None else ([], "")
+        if match is None:
+            yield [line]
+    if block:
+        yield block
+
+
+def _library_of_block(block: list[str]) -> bool:
+    return _library(block[0]) is not None
+
+
+def _library(line: str) -> str | None:
+    """The name of the library that the frame belongs to; None for user code and for what is no frame."""
+    match = _FRAME.match(line)
+    if match is None:
+        return None
+    file = match["file"]
+    if (installed := _LIBRARY_FOLDERS.search(file)) is not None:
+        return installed[1].removesuffix(".py")
+    if file.startswith("<frozen "):
+        return file[len("<frozen ") : -1].partition(".")[0]
+    for folder in _STDLIB:
+        if file.startswith(folder):
+            return re.split(r"[\\/]", file[len(folder) :])[0].removesuffix(".py")
+    return None
 
 
 def _keep_user_frames(shown: traceback.TracebackException) -> bool:
-    """Takes our frames out, also of the causes; whether any frame is left in the error's own stack."""
+    """Takes our frames out, also of the errors of a group; whether any frame is left in the error's own stack."""
     frames = [frame for frame in shown.stack if not is_ours(frame.filename)]
     shown.stack[:] = frames
-    for other in (shown.__cause__, shown.__context__, *(shown.exceptions or ())):
-        if other is not None:
-            _keep_user_frames(other)
+    for other in shown.exceptions or ():
+        _keep_user_frames(other)
     return bool(frames)
 
 

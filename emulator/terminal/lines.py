@@ -8,6 +8,7 @@ from typing import Final
 
 from stepwell.bindings.durations import describe_ms
 from stepwell.bindings.errors import ErrorInfo
+from stepwell.bindings.tracebacks import error_report
 from stepwell.emulator.local_time import moment
 from stepwell.emulator.storage.records import EventType, HistoryRow, StepRow
 from stepwell.emulator.terminal import safe
@@ -63,7 +64,7 @@ def _of_instance(row: HistoryRow, workflow: str, instance: str, error: ErrorInfo
     what, colour = _OF_INSTANCE[row.type]
     if row.type is _T.WORKFLOW_ERRORED and error is not None:
         return Line(
-            row.at, workflow, instance, None, f"errored: {_error(error)}", colour, error.stack, _hint(error)
+            row.at, workflow, instance, None, f"errored: {_error(error)}", colour, error_report(error), _hint(error)
         )
     return Line(row.at, workflow, instance, None, what, colour)
 
@@ -113,7 +114,7 @@ def _attempt(row: HistoryRow, detail: dict[str, object]) -> tuple[str, str, str 
     delay = detail.get("retryDelayMs")
     after = f", retrying in {describe_ms(delay)}" if isinstance(delay, int) else ""
     what = f"attempt {row.attempt} failed: {_error(error)}{after}"
-    return what, "yellow" if after else "red", error.stack
+    return what, "yellow" if after else "red", error_report(error)
 
 
 def _error(error: ErrorInfo) -> str:

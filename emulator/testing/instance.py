@@ -10,6 +10,7 @@ from typing import Any
 
 from stepwell.bindings.errors import ErrorInfo, WorkerError
 from stepwell.bindings.step_errors import from_step
+from stepwell.bindings.tracebacks import error_report
 from stepwell.bindings.values import JsDict, decode
 from stepwell.bindings.workflow import WorkflowInstance
 from stepwell.emulator.storage.records import FINITE, Status, StepKind, StepRow, StepState
@@ -114,7 +115,7 @@ class Observed:
         if row is None:
             raise UnreachableStatus(f"The instance has finished without step {selected}.\n\n{self.explain()}")
         if row.state is StepState.FAILED:
-            raise from_step(WorkerError(ErrorInfo.from_json(json.loads(row.error or "{}"))))
+            raise _step_error(ErrorInfo.from_json(json.loads(row.error or "{}")))
         return step_output(self._emulation.store, self._existing(), row)
 
     async def wait_until_sleeping(self, name: object = None) -> None:
@@ -200,6 +201,15 @@ class Observed:
 
 _ENDED = (StepState.COMPLETED, StepState.FAILED)
 _FINITE_NAMES = frozenset(map(str, FINITE))
+
+
+def _step_error(info: ErrorInfo) -> Exception:
+    """What awaiting the step raises, with a note of where user code raised it."""
+    error = from_step(WorkerError(info))
+    report = error_report(info)
+    if report is not None:
+        error.add_note(f"The step failed with:\n{report}")
+    return error
 
 
 def _is(row: StepRow, step: StepSelector) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from stepwell.bindings.durations import describe_ms
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.bindings.tracebacks import error_report
 from stepwell.bindings.values.times import iso
 from stepwell.emulator.storage.records import FINITE, InstanceRow, Status, StepKind, StepRow, StepState
 from stepwell.emulator.storage.store import Store
@@ -33,7 +35,18 @@ def history_table(store: Store, key: int, workflow_name: str) -> str:
     heading = [title_of(row, workflow_name)]
     if left_out:
         heading.append(f"  ({left_out} earlier entries are left out)")
-    return "\n".join([*heading, *_aligned(lines)])
+    return "\n".join([*heading, *_aligned(lines), *_last_error(store, row)])
+
+
+def _last_error(store: Store, row: InstanceRow) -> Iterator[str]:
+    """Where it was raised: the error of the instance, or that of a step which is tried again or has failed."""
+    values = store.values(row.key)
+    stored = values.error if values is not None else None
+    if stored is None and row.status is not Status.COMPLETE:
+        stored = next((one.error for one in reversed(store.steps(row.key, with_outputs=False)) if one.error), None)
+    report = error_report(ErrorInfo.from_json(json.loads(stored))) if stored else None
+    if report is not None:
+        yield from ("", *(f"  {line}".rstrip() for line in report.split("\n")))
 
 
 def _cells(entry: dict[str, Any], created_at: int) -> tuple[str, ...]:

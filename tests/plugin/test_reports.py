@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -28,6 +29,24 @@ def test_a_failed_assertion_shows_the_history_of_the_instances(failing, test, in
     assert "Workflow instances" in failing.output
     assert f'"{instance}" of order: complete' in failing.output
     assert "+1 hour  sleep_completed     cool down-1" in failing.output
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "test_a_step_that_raises",
+        "test_a_step_that_raises_and_an_assertion",
+        "test_the_result_of_a_step_that_raises",
+    ],
+)
+def test_a_workflow_that_fails_shows_where_it_raised_and_why(failing, test) -> None:
+    shown = failing.output.partition(f" {test} ")[2].partition("\n____")[0]
+
+    assert re.search(r'File ".*test_suite\.py", line \d+, in parse', shown)
+    assert 'raise ValueError("no such order") from error' in shown
+    assert "Caused by: Traceback" in shown
+    assert 'return {}["sku"]' in shown
+    assert "emulator/engine" not in shown
 
 
 def test_a_wait_that_fails_points_at_the_line_of_the_test(failing) -> None:

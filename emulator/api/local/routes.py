@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from stepwell.bindings.ports import StreamOutput
+from stepwell.bindings.tracebacks import error_text
 from stepwell.bindings.values import Encoded
 from stepwell.bindings.values.json_view import to_json
 from stepwell.bindings.values.times import iso
@@ -143,7 +144,7 @@ async def _run_scheduled(parts: ServerParts, cron: str, at: int) -> str:
     try:
         await parts.thread.call(parts.hosts[0].scheduled, cron, at)
     except Exception as error:  # noqa: BLE001 - the Worker's handler may raise anything
-        _log.error("the scheduled handler failed: %s: %s", type(error).__name__, error, exc_info=error)
+        _log.error("Uncaught (in scheduled) %s", error_text(error))
         return "exception"
     return "ok"
 

@@ -150,7 +150,7 @@ class PythonHost:
 
         details = error_text(error)
         if not as_page:
-            return Response(details, 500)
+            return Response(f"{details}\n", 500)
         page = error_page(self.name, f"{type(error).__name__}: {error}", details)
         return Response(page, 500, headers={"content-type": "text/html;charset=utf-8"})
 

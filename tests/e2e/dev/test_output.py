@@ -361,3 +361,32 @@ def test_user_code_sets_logging_up_and_sees_only_its_own_records(dev: Start, pro
 
     assert [line for line in server.output.splitlines() if "<" in line and "<entry>" not in line] == []
     assert len([line for line in server.output.splitlines() if "<entry>" in line]) == 2
+
+
+RAISES = """
+import json
+from workers import Response, WorkerEntrypoint
+
+
+class Default(WorkerEntrypoint):
+    async def scheduled(self, controller, env, ctx):
+        json.loads("{")
+
+    async def fetch(self, request):
+        json.loads("{")
+"""
+
+
+@pytest.mark.parametrize(("path", "handler"), [("/cdn-cgi/handler/scheduled", "scheduled"), ("/", "fetch")])
+def test_an_error_that_leaves_a_handler_is_told_by_the_users_frames(
+    dev: Start, project: Project, path: str, handler: str
+) -> None:
+    server = dev(project(RAISES, workflows=None))
+
+    server.http.get(path)
+    server.until_output("JSONDecodeError")
+
+    told = server.output.partition(f"Uncaught (in {handler})")[2]
+    assert re.search(rf'src/entry\.py", line \d+, in {handler}\n', told)
+    assert "  ... 3 frames in json\n" in told
+    assert told.count("File ") == 1

@@ -25,6 +25,37 @@ class Differs(WorkflowEntrypoint):
         await step.sleep(f"nap {Differs.runs > 1}", "1 hour")
 
 
+class Broken(WorkflowEntrypoint):
+    async def run(self, event, step):
+        @step.do("parse", config={"retries": {"limit": 1, "delay": 0}})
+        async def parse():
+            try:
+                return {}["sku"]
+            except KeyError as error:
+                raise ValueError("no such order") from error
+
+        return await parse()
+
+
+async def test_a_step_that_raises(workflows, auto_advance):
+    workflows.define(Broken)
+    instance = await workflows.BROKEN.create()
+    assert await instance.result() == "shipped"
+
+
+async def test_a_step_that_raises_and_an_assertion(workflows, auto_advance):
+    workflows.define(Broken)
+    instance = await workflows.BROKEN.create()
+    await instance.wait_for_status("errored")
+    raise AssertionError("of the test")
+
+
+async def test_the_result_of_a_step_that_raises(workflows, auto_advance):
+    workflows.define(Broken)
+    instance = await workflows.BROKEN.create()
+    await instance.wait_for_step_result({"name": "parse"})
+
+
 async def test_a_plain_assert(workflows, auto_advance):
     workflows.define(Order)
     instance = await workflows.ORDER.create({"id": "o-1"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from stepwell.bindings.errors import NonRetryableError, user_traceback
-from stepwell.bindings.tracebacks import error_text, is_ours, without_engine_frames
+from stepwell.bindings.tracebacks import error_text, folded, is_ours, without_engine_frames
 from stepwell.bindings.values import encode
 
 
@@ -38,20 +39,84 @@ def test_an_error_without_a_frame_of_user_code_has_no_traceback() -> None:
 
 
 def test_the_text_of_such_an_error_is_its_last_line() -> None:
-    assert error_text(ValueError("never raised")) == "ValueError: never raised\n"
+    assert error_text(ValueError("never raised")) == "ValueError: never raised"
 
 
-def test_causes_are_shown_on_request() -> None:
-    def chained() -> None:
-        try:
-            fail(KeyError("sku"))
-        except KeyError as error:
+def failing_for(kind: str) -> None:
+    try:
+        fail(KeyError("sku"))
+    except KeyError as error:
+        if kind == "from":
             raise ValueError("no such order") from error
+        if kind == "from none":
+            raise ValueError("no such order") from None
+        raise ValueError("no such order")  # noqa: B904 - the case
 
-    error = caught(chained)
 
-    assert "KeyError" not in (user_traceback(error) or "")
-    assert "direct cause" in (user_traceback(error, chain=True) or "")
+@pytest.mark.parametrize(("kind", "shown"), [("from", True), ("while handling", True), ("from none", False)])
+def test_the_error_comes_first_and_then_its_cause(kind: str, shown: bool) -> None:
+    text = error_text(caught(failing_for, kind))
+
+    assert ("Caused by: Traceback" in text and "fail(KeyError" in text) is shown
+    assert text.index("ValueError: no such order") < text.find("KeyError: 'sku'") or not shown
+
+
+def test_frames_of_libraries_are_folded_between_those_of_the_user() -> None:
+    def parse() -> None:
+        json.loads("{")
+
+    text = error_text(caught(parse))
+
+    assert 'json.loads("{")' in text
+    assert "decoder.py" not in text
+    assert "  ... 3 frames in json\n" in text
+    assert text.endswith("line 1 column 2 (char 1)")
+
+
+def test_frames_of_installed_packages_are_folded_under_their_names() -> None:
+    stack = """Traceback (most recent call last):
+  File "/app/src/entry.py", line 3, in fetch
+    return await asgi.fetch(app, request)
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  File "/app/.venv/lib/python3.12/site-packages/fastapi/applications.py", line 1, in __call__
+    await super().__call__(scope)
+  File "/app/.venv/lib/python3.12/site-packages/starlette/routing.py", line 1, in app
+    await self.app()
+  [Previous line repeated 3 more times]
+  File "/app/src/entry.py", line 9, in order
+    1 / 0
+ZeroDivisionError: division by zero"""
+
+    assert (
+        folded(stack)
+        == """Traceback (most recent call last):
+  File "/app/src/entry.py", line 3, in fetch
+    return await asgi.fetch(app, request)
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  ... 2 frames in fastapi, starlette
+  File "/app/src/entry.py", line 9, in order
+    1 / 0
+ZeroDivisionError: division by zero"""
+    )
+
+
+def test_frames_in_a_group_of_errors_are_folded_too() -> None:
+    def parse_all() -> None:
+        try:
+            json.loads("{")
+        except ValueError as error:
+            raise ExceptionGroup("two", [error, KeyError("sku")]) from None
+
+    text = error_text(caught(parse_all))
+
+    assert "    |   ... 3 frames in json" in text
+    assert "KeyError: 'sku'" in text
+
+
+def test_a_stack_of_javascript_stays_as_it_is() -> None:
+    stack = "Error: no\n    at run (/app/src/index.ts:3:9)\n    at go (/app/node_modules/a/b.js:1:1)"
+
+    assert folded(stack) == stack
 
 
 def test_our_errors_are_named_as_user_code_imports_them() -> None:
