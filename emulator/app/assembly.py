@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -196,17 +197,34 @@ class Emulator:
         """Which Workers have no code, since it is broken."""
         return [index for index in range(len(self.workers)) if index not in self._loaded]
 
-    async def stop(self, grace_ms: int) -> None:
-        """Steps in flight get `grace_ms` to end; the rest goes on at the next start."""
+    async def stop(self, grace_ms: int, last_words: Callable[[], None] = lambda: None) -> None:
+        """Steps in flight get `grace_ms` to end; the rest goes on at the next start.
+
+        `last_words` is called when nothing changes any more, while the database can still be read.
+        """
         self.notices.stop()
-        if self._listener is not None:
-            await asyncio.get_running_loop().run_in_executor(None, self._listener.stop)
+        listener_stopped = asyncio.get_running_loop().create_task(self._stop_listener())
         await self.engine.stop(grace_ms)
+        await listener_stopped
         for worker in self.workers:
             with contextlib.suppress(asyncio.CancelledError):
                 await worker.host.stop()
         await self._hosts.stop_holders()
+        last_words()
         self.engine.store.close()
+
+    async def _stop_listener(self) -> None:
+        """In a thread of its own: user code may have filled the loop's."""
+        if self._listener is not None:
+            loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+            stop = self._listener.stop
+
+            def run() -> None:
+                stop()
+                loop.call_soon_threadsafe(stopped.set)
+
+            threading.Thread(target=run, name="stepwell-stop", daemon=True).start()
+            await stopped.wait()
 
 
 def _tell(loop: asyncio.AbstractEventLoop, ready: asyncio.Future[None], failure: BaseException | None) -> None:

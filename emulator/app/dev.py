@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,9 @@ from typing import Any, Final
 from stepwell.bindings.durations import describe_ms
 from stepwell.emulator.app.assembly import Emulator, declare, open_engine, ports, with_adopted
 from stepwell.emulator.app.state_folder import StateFolder, StateFolderError
+from stepwell.emulator.clock import monotonic_ns
 from stepwell.emulator.config import ConfigError, Opened, Project, open_project
+from stepwell.emulator.engine.engine import Engine
 from stepwell.emulator.local_time import moment
 from stepwell.emulator.server.addresses import is_loopback
 from stepwell.emulator.server.listener import PortInUse, bind
@@ -40,8 +43,26 @@ _log = logging.getLogger("stepwell.dev")
 
 #: What steps in flight get at Ctrl-C; a second Ctrl-C ends at once.
 GRACE_MS: Final = 5_000
+#: So long after the grace the process has ended, whatever hinders it, in seconds.
+_END_S: Final = 3.0
+#: What code of the Worker that still runs gets to hear of the end, in seconds.
+_LAST_S: Final = 0.5
 #: How often it is looked whether the state folder is still there, in seconds.
 _LOOK_S: Final = 1.0
+
+
+def leave_threads(code: int) -> None:
+    """Ends the process when threads of user code are left: Python itself would wait for them without end."""
+    threads = [one for one in threading.enumerate() if one is not threading.main_thread() and not one.daemon]
+    ended_by = monotonic_ns() + round(_LAST_S * 1e9)
+    for thread in threads:
+        thread.join(max(ended_by - monotonic_ns(), 0) / 1e9)
+    left = sum(thread.is_alive() for thread in threads)
+    if left:
+        what = "1 thread of the Worker still runs and ends" if left == 1 else f"{left} threads of the Worker end"
+        sys.stdout.write(f"{what} with Stepwell.\n")
+        sys.stdout.flush()
+        os._exit(code)
 
 
 def run_dev(path: Path, configs: Sequence[str], flags: Mapping[str, Any], env_files: Sequence[Path]) -> str | None:
@@ -78,7 +99,7 @@ def _with_folder(sources: Sequence[Source], opened: Sequence[Opened], printer: P
         folder.claim()
         try:
             with explained(folder.database):
-                run_on_worker_loop(_Session(sources, opened, folder, printer).run(sock))
+                run_on_worker_loop(_Session(sources, opened, folder, printer).run(sock), _LAST_S)
         except (StorageError, WorkerLoadError):
             folder.forget_if_new()
             raise
@@ -127,7 +148,7 @@ class _Session:
         self._settings = opened[0].settings
         self._stopping = asyncio.Event()
         self._warnings: dict[int, str] = {}
-        self._held = HeldLoop(self._warn, self._stuck, GRACE_MS / 1000)
+        self._held = HeldLoop(self._warn, self._stuck, GRACE_MS / 1000, _END_S)
 
     async def run(self, sock: Any) -> None:
         for index, one in enumerate(self._opened):
@@ -138,13 +159,14 @@ class _Session:
         for project in projects:
             declare(engine, project)
         follower = Follower(engine.store, engine.store.reader(), self._printer, engine.clock.now)
+        output = UserOutput(self._printer, engine.store, engine.clock.now, follower.note)
         hosts = Hosts(
             projects,
             self._settings,
             ports=lambda project: ports(engine, project),
             port=engine.find_workflow,
             now_ms=engine.clock.now,
-            emit=UserOutput(self._printer, engine.store, engine.clock.now, follower.note),
+            emit=output,
             state=self._folder.path,
         )
         emulator = Emulator(self._settings, engine, projects, hosts, sock, self._held.held_ms)
@@ -164,15 +186,23 @@ class _Session:
             self._tell_of_the_token()
             self._tell_of_the_clock(moves.skew_of(engine), engine.clock.now())
             await self._until_stopped(emulator)
-            self._tell_of_the_end(engine.executing)
+            self._tell_of_the_stop(engine.executing)
         except Exception:
             engine.crash()  # nothing was begun, or nothing can be kept: so nothing is written
             raise
         finally:
-            await emulator.stop(GRACE_MS)
-            self._held.stop()
-            follower.stop()
+            await emulator.stop(GRACE_MS, lambda: self._last_words(engine, output, follower))
             reads.close()
+
+    def _last_words(self, engine: Engine, output: UserOutput, follower: Follower) -> None:
+        """Says how the steps in flight have ended; threads of user code may print later, which is not kept."""
+        output.stop()
+        follower.stop()
+        if engine.cut_off:
+            steps = "1 step" if engine.cut_off == 1 else f"{engine.cut_off} steps"
+            self._warn(
+                f"{steps} did not end in time. The attempt counts as failed and is made again at the next start."
+            )
 
     def _tell_of_the_token(self) -> None:
         if not is_loopback(self._settings.host) and not self._settings.token:
@@ -185,7 +215,7 @@ class _Session:
         if skew_ms:
             self._printer.text(f"The clock has been moved by {describe_ms(skew_ms)}: it is now {moment(now)}.")
 
-    def _tell_of_the_end(self, executing: int) -> None:
+    def _tell_of_the_stop(self, executing: int) -> None:
         if executing:
             steps = "1 step" if executing == 1 else f"{executing} steps"
             seconds = GRACE_MS // 1000

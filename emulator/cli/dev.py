@@ -46,8 +46,11 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @_options
 def dev(path: Path | None, env_files: tuple[Path, ...], config: tuple[str, ...], **flags: Any) -> None:
     """Run the Worker in PATH (or here): its Workflows, a dashboard and Cloudflare's REST API on one port."""
-    from stepwell.emulator.app.dev import run_dev
+    from stepwell.emulator.app.dev import leave_threads, run_dev
 
     problem = run_dev(path or Path(), config, flags, env_files)
-    if problem is not None:
-        fail(problem)
+    try:
+        if problem is not None:
+            fail(problem)
+    finally:
+        leave_threads(0 if problem is None else 1)

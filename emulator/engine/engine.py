@@ -67,6 +67,8 @@ class Engine:
         outlook = Outlook(self._is_quiet, self.next_at, self._next_wake, self._passes.wake_due)
         self._travel = TimeTravel(self._core, self.clock_moves, outlook)
         self._started = False
+        #: Callbacks that had not ended when the engine stopped.
+        self.cut_off = 0
         self._at_failure: list[Callable[[], None]] = []
         self._core.commits.on_failure(self._stop_for_good)
 
@@ -140,6 +142,7 @@ class Engine:
         self._passes.outcomes.retention.stop()
         self._core.stopping = True
         await self._grace(grace_ms)
+        self.cut_off = self._passes.executing
         self._passes.stop()
         self._core.callbacks.stop()
         await asyncio.sleep(0)

@@ -36,13 +36,18 @@ class UserOutput:
         self._note_changes = note_changes
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Lines are still shown, and no longer kept: the database is about to be closed."""
+        self._stopped = True
 
     def __call__(self, line: ConsoleLine) -> None:
         frame = current_step.get()
-        if frame is not None:
+        if frame is not None and not self._stopped:
             self._note_changes(frozenset({frame.instance_key}))
         self._printer.text(self._render(line))
-        if frame is None:
+        if frame is None or self._stopped:
             return
         row = LogRow(
             key=0,
@@ -58,7 +63,8 @@ class UserOutput:
             self._loop.call_soon_threadsafe(self._keep, frame, row)
 
     def _keep(self, frame: StepFrame, row: LogRow) -> None:
-        self._store.add_logs(frame.instance_key, [row])
+        if not self._stopped:
+            self._store.add_logs(frame.instance_key, [row])
 
     def _render(self, line: ConsoleLine) -> str:
         style = self._printer.style

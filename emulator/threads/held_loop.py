@@ -6,6 +6,7 @@ The loop can say nothing then, so everything here is for other threads.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import threading
@@ -93,16 +94,21 @@ def _step_of(frame: FrameType) -> StepFrame | None:
 class HeldLoop:
     """Watches a loop from a thread of its own. `tell` is given sentences for people.
 
-    After `stopping()`, a loop that is held for as long again makes it call `stuck`, which ends the process.
+    After `stopping()`, a loop that is held for as long again makes it call `stuck`, which ends the process; so does
+    a process that has not ended `end_s` after its grace, whatever hinders it.
     """
 
-    def __init__(self, tell: Callable[[str], None], stuck: Callable[[str], None], grace_s: float) -> None:
+    def __init__(
+        self, tell: Callable[[str], None], stuck: Callable[[str], None], grace_s: float, end_s: float
+    ) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_thread = 0
         self._tell = tell
         self._stuck = stuck
         self._grace = round(grace_s / _LOOK_S)
         self._left: int | None = None
+        self._end_looks = round((grace_s + end_s) / _LOOK_S)
+        self._looks_to_end: int | None = None
         self._asked = self._answered = 0
         self._silent = 0
         self._told: Standing | None = None
@@ -126,11 +132,17 @@ class HeldLoop:
     def stopping(self) -> None:
         """The loop was asked to end; may be called in a signal's handler."""
         self._left = self._grace
+        self._looks_to_end = self._end_looks
 
     def _run(self) -> None:
         while not self._ended.wait(_LOOK_S):
             if self._loop is not None:
-                self._look(self._loop)
+                with contextlib.suppress(RuntimeError):  # it is closed: the end is near
+                    self._look(self._loop)
+            if self._looks_to_end is not None:
+                self._looks_to_end -= 1
+                if self._looks_to_end < 0:
+                    self._stuck(_NO_END.format(standing_of(self._loop_thread)))
 
     def _pong(self) -> None:
         self._answered = self._asked
@@ -183,6 +195,10 @@ _HELD: Final = (
 )
 _STOPPING: Final = (
     "Stopping: {} holds the event loop; without it, Stepwell ends in {:.0f} s, at another Ctrl-C at once."
+)
+_NO_END: Final = (
+    "Stepwell could not stop in order in time, because of {}, and ends now. What was stored is safe; an attempt in "
+    "flight counts as failed and is made again at the next start."
 )
 _LAST_WORDS: Final = (
     "{} held the event loop to the last, so Stepwell could not stop in order. What was stored is safe; the attempt "

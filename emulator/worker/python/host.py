@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import contextvars
 import logging
 import os
@@ -30,6 +29,8 @@ from stepwell.emulator.worker.user_logging import UserLogging
 
 #: What Cloudflare takes on its free plan.
 MAX_BODY_BYTES: Final = 100 * 1024 * 1024
+#: What background work gets to hear of the end, in seconds.
+_LAST_S: Final = 1.0
 
 
 class PythonHost:
@@ -208,8 +209,8 @@ class PythonHost:
         tasks = list(self._background)
         for task in tasks:
             task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            await asyncio.wait(tasks, timeout=_LAST_S)
         self._logging.undo()
         self._streams.close()
 

@@ -45,7 +45,40 @@ class WorkerLoop(_Loop):
         super().stop()
 
 
-def run_on_worker_loop(main: Coroutine[Any, Any, None]) -> None:
-    """`asyncio.run` on such a loop."""
-    with asyncio.Runner(loop_factory=WorkerLoop) as runner:
-        runner.run(main)
+def run_on_worker_loop(main: Coroutine[Any, Any, None], last_s: float) -> None:
+    """`asyncio.run` on such a loop, which takes little longer than `main`, whatever user code does at the end.
+
+    Tasks and generators of user code get `last_s` seconds each to hear of the end. Nobody waits for threads.
+    """
+    loop = WorkerLoop()
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(_and_end_the_rest(main, loop, last_s))
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+async def _and_end_the_rest(main: Coroutine[Any, Any, None], loop: WorkerLoop, last_s: float) -> None:
+    try:
+        await main
+    finally:
+        await _end(_others(), last_s)
+        await asyncio.wait({loop.create_task(loop.shutdown_asyncgens())}, timeout=last_s)
+        left = _others()
+        for task in left:
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # said below, with its name
+        if left:
+            names = ", ".join(sorted({getattr(task.get_coro(), "__qualname__", "a task") for task in left}))
+            _log.debug("tasks of the Worker go on although they were cancelled: %s", names)
+
+
+def _others() -> set[asyncio.Task[Any]]:
+    return {task for task in asyncio.all_tasks() if task is not asyncio.current_task()}
+
+
+async def _end(tasks: set[asyncio.Task[Any]], last_s: float) -> None:
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=last_s)

@@ -259,3 +259,131 @@ def test_a_handler_cannot_end_the_emulator(dev: Start, project: Project) -> None
 
     assert server.http.get("/").status_code == 500
     assert server.http.get("/").status_code == 500
+
+
+def test_a_step_that_ends_during_the_stop_is_reported_without_a_traceback(
+    server: DevProcess, tmp_path: Path
+) -> None:
+    server.create("flow", "one", {"here": str(tmp_path)})
+    server.until_output("working")
+    server.signal(signal.SIGTERM)
+    server.until_output("^Stopping: ")
+
+    (tmp_path / "go").touch()
+
+    assert server.wait() == 0
+    assert re.search(r"flow/one work-1 done in ", server.output)
+    assert re.search(r"flow/one complete", server.output)
+    assert "Traceback" not in server.output
+
+
+#: Each way in which code of a Worker may refuse to end.
+REFUSES = """
+import asyncio
+import threading
+import time
+
+
+async def closes_slowly():
+    try:
+        yield 1
+    finally:
+        await asyncio.sleep(60)
+
+
+async def refuse(how):
+    if how == "threads":
+        await asyncio.gather(*(asyncio.to_thread(time.sleep, 60) for _ in range(50)))
+    elif how == "own threads":
+        for _ in range(50):
+            threading.Thread(target=time.sleep, args=(60,)).start()
+    elif how == "swallows":
+        while True:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                pass
+    elif how == "generator":
+        async for _ in closes_slowly():
+            await asyncio.sleep(60)
+    elif how == "prints":
+        while True:
+            print("still here")
+            await asyncio.to_thread(time.sleep, 0.01)
+
+
+class Flow(WorkflowEntrypoint):
+    async def run(self, event, step):
+        @step.do("work")
+        async def work():
+            print(f"begins {event.payload.how}")
+            await refuse(event.payload.how)
+
+        await work()
+"""
+
+
+def test_code_that_refuses_to_end_does_not_outlast_the_promised_time(dev: Start, project: Project) -> None:
+    server = dev(project(REFUSES))
+    for n, how in enumerate(["threads", "own threads", "swallows", "generator", "prints"]):
+        server.create("flow", f"i{n}", {"how": how})
+        server.until_output(f"begins {how}")
+    asked_at = time.monotonic()
+
+    server.signal(signal.SIGTERM)
+
+    assert server.wait() == 0
+    assert time.monotonic() - asked_at < 8
+    assert "4 steps did not end in time." in server.output
+    assert re.search(r"^\d+ threads of the Worker end with Stepwell[.]$", server.output, re.MULTILINE)
+    assert "Traceback" not in server.output
+
+
+ROLLS_BACK = """
+import asyncio
+from pathlib import Path
+
+
+class Flow(WorkflowEntrypoint):
+    async def run(self, event, step):
+        here = Path(event.payload["here"])
+
+        async def undo(given):
+            with (here / "undone").open("a") as undone:
+                print(given["stepName"], file=undone)
+            print("undoing", given["stepName"])
+            while given["stepName"] == "b-1" and not (here / "go").exists():
+                await asyncio.sleep(0.005)
+
+        for name in "abc":
+            @step.do(name, rollback=undo)
+            async def work():
+                return name
+
+            await work()
+        raise ValueError("undo")
+"""
+
+
+@pytest.mark.parametrize("compat", ["on", "off"])
+def test_a_stop_during_a_rollback_runs_the_remaining_handlers_at_the_next_start(
+    dev: Start, project: Project, tmp_path: Path, compat: str
+) -> None:
+    folder = project(ROLLS_BACK)
+    server = dev(folder)
+    server.create("flow", "one", {"here": str(tmp_path)})
+    server.until_output("undoing b-1")
+
+    assert impatient(server) == 130
+    (tmp_path / "go").touch()
+    again = dev(folder, "--compat", f"resume_rollbacks={compat}")
+    found = again.until_status("flow", "one", "errored")
+
+    undone = (tmp_path / "undone").read_text().split()
+    if compat == "on":
+        assert undone == ["c-1", "b-1", "b-1", "a-1"]
+        assert found["rollback"] == {"outcome": "complete", "error": None}
+    else:
+        assert undone == ["c-1", "b-1"]
+        assert found["rollback"] == {"outcome": "failed", "error": None}
+        again.until_output("its remaining handlers do not run")
