@@ -30,11 +30,12 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "emulator.crons": (),
     "emulator.local_time": (),
     "emulator.bounded_http": (),
+    "emulator.private_files": (),
     "emulator.switches": (),
     "emulator.limits": ("emulator.switches",),
     "emulator.threads": ("bindings.context", "bindings.errors"),
     # rows and SQL; no policy
-    "emulator.storage": (),
+    "emulator.storage": ("emulator.private_files",),
     # durable execution; neither HTTP nor SQL nor the language of a Worker
     "emulator.engine": (
         *GROUND,
@@ -48,8 +49,10 @@ ARROWS: dict[str, tuple[str, ...]] = {
     # loading and calling user code; handed the engine through bindings.ports
     "emulator.worker": (
         *GROUND,
+        "emulator.bounded_http",
         "emulator.clock",
         "emulator.config",
+        "emulator.private_files",
         "emulator.terminal.safe",
     ),
     # the structure of a Workflow from its source
@@ -94,6 +97,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.engine",
         "emulator.limits",
         "emulator.local_time",
+        "emulator.private_files",
         "emulator.server",
         "emulator.storage",
         "emulator.terminal",

@@ -6,12 +6,12 @@ import { reviveError } from "./errors.mjs";
 export class Channel {
   #fetcher;
   #address;
-  #headers;
+  #key;
 
-  constructor(fetcher, address, token) {
+  constructor(fetcher, address, key) {
     this.#fetcher = fetcher;
     this.#address = address;
-    this.#headers = { authorization: `Bearer ${token}` };
+    this.#key = key;
   }
 
   /** The value that the engine answers; throws its error. `head`: `{workflow, method, id?}`, `body`: an encoded value. */
@@ -32,14 +32,19 @@ export class Channel {
 
   /** A stream that the engine holds, as a stream of bytes. */
   async stream(id) {
-    const response = await this.#fetcher.fetch(`${this.#address}/streams/${id}`, { headers: this.#headers });
+    const response = await this.#fetcher.fetch(`${this.#address}/streams/${id}`, { headers: await this.#headers() });
     if (!response.ok) throw new Error(`the stream ${id} is gone`);
     return response.body;
   }
 
-  #post(path, head, body) {
+  async #post(path, head, body) {
     const text = `${JSON.stringify(head)}\n${body}`;
-    return this.#fetcher.fetch(this.#address + path, { method: "POST", headers: this.#headers, body: text });
+    return this.#fetcher.fetch(this.#address + path, { method: "POST", headers: await this.#headers(), body: text });
+  }
+
+  /** Each request proves anew whose it is (emulator/worker/workerd/run_key.py). */
+  async #headers() {
+    return { authorization: `Stepwell ${await this.#key.proof("call")}` };
   }
 }
 

@@ -3,7 +3,7 @@
 // other Workers do not come this way: they get the error itself.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { describeError } from "./errors.mjs";
-import { settings } from "./setup.mjs";
+import { runKey } from "./setup.mjs";
 
 export const ERROR_HEADER = "Stepwell-Error";
 const NO_RESPONSE = "Incorrect type for Promise: the Promise did not resolve to 'Response'."; // workerd's words
@@ -19,7 +19,8 @@ export function frontOf({ default: handler = {} }) {
         return response;
       } catch (error) {
         console.error(error?.stack ?? error);
-        return Response.json(describeError(error), { status: 500, headers: { [ERROR_HEADER]: settings.token } });
+        const headers = { [ERROR_HEADER]: await runKey.proof("error") };
+        return Response.json(describeError(error), { status: 500, headers });
       }
     }
   };

@@ -3,7 +3,7 @@
 import { WorkerEntrypoint, WorkflowEntrypoint } from "cloudflare:workers";
 import { describeError } from "./errors.mjs";
 import { applyMigrations } from "./migrations.mjs";
-import { channel, settings } from "./setup.mjs";
+import { channel, runKey } from "./setup.mjs";
 import { Pass } from "./steps.mjs";
 import { readFrame, writeFrame } from "./wire.mjs";
 
@@ -43,8 +43,9 @@ function aroundFetch(handler, around) {
   return new Proxy(handler, { get });
 }
 
-function accept(request, user, ctx, env) {
-  if (request.headers.get("authorization") !== `Bearer ${settings.token}`) return new Response(null, { status: 404 });
+async function accept(request, user, ctx, env) {
+  const [scheme, proof] = (request.headers.get("authorization") ?? "").split(" ");
+  if (scheme !== "Stepwell" || !(await runKey.accepts("runs", proof))) return new Response(null, { status: 404 });
   const { 0: theirs, 1: ours } = new WebSocketPair();
   ours.accept();
   const send = (frame) => ours.send(frame);

@@ -3,6 +3,7 @@
 // top level of a module. That works because all of these are one object.
 import * as workers from "cloudflare:workers";
 import { Channel } from "./bridge.mjs";
+import { RunKey } from "./run_key.mjs";
 import { tagConsole } from "./scope.mjs";
 import { WorkflowImpl } from "./workflow.mjs";
 
@@ -11,15 +12,26 @@ if (env === undefined) {
   throw new Error("This workerd is too old for Stepwell: it lacks `env` of \"cloudflare:workers\". npm install --save-dev wrangler@latest");
 }
 
-/** What the generated config says: `{token, engine?, workflows: {BINDING: name}, exports: {Class: name}, jsonOptions}`. */
-export const settings = env.__STEPWELL;
+/**
+ * What the generated config says: `{token, engine?, workflows: {BINDING: name}, exports: {Class: name}, jsonOptions,
+ * secrets?}`; a text where it is a secret of `wrangler dev`.
+ */
+const told = env.__STEPWELL;
+const settings = typeof told === "string" ? JSON.parse(decodeURIComponent(told)) : told;
+export const runKey = new RunKey(settings.token);
 
 // `wrangler dev` has no binding for a plain address, but lets the global fetch reach loopback.
 const engine = env.__STEPWELL_ENGINE ?? { fetch: globalThis.fetch.bind(globalThis) };
-export const channel = new Channel(engine, settings.engine ?? "http://engine", settings.token);
+export const channel = new Channel(engine, settings.engine ?? "http://engine", runKey);
 
 delete env.__STEPWELL;
 delete env.__STEPWELL_ENGINE;
+const variables = globalThis.process?.env; // with nodejs_compat it has what `env` has
+if (variables) delete variables.__STEPWELL;
+for (const [name, value] of Object.entries(settings.secrets ?? {})) {
+  env[name] = value;
+  if (variables) variables[name] = value;
+}
 const binding = (workflow) => new WorkflowImpl(channel, workflow, settings.jsonOptions);
 for (const [name, workflow] of Object.entries(settings.workflows)) env[name] = binding(workflow);
 for (const [name, workflow] of exports ? Object.entries(settings.exports) : [])

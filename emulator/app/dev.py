@@ -23,6 +23,7 @@ from stepwell.emulator.clock import monotonic_ns
 from stepwell.emulator.config import ConfigError, Opened, Project, open_project
 from stepwell.emulator.engine.engine import Engine
 from stepwell.emulator.local_time import moment
+from stepwell.emulator.private_files import remove_folder
 from stepwell.emulator.server.addresses import is_loopback
 from stepwell.emulator.server.listener import PortInUse, bind
 from stepwell.emulator.storage.connection import StorageError, explained
@@ -243,18 +244,24 @@ class _Session:
 
     def _stuck(self, text: str) -> None:
         self._warn(text)
-        os._exit(1)
+        self._exit_at_once(1)
+
+    def _exit_at_once(self, code: int) -> None:
+        """Ends the process without a stop: what is committed is safe, and no secrets stay behind."""
+        for generated in (self._folder.path / "generated", *self._folder.path.glob("bindings/*/generated")):
+            remove_folder(generated)
+        os._exit(code)
 
     def _on_signals(self) -> None:
         loop = asyncio.get_running_loop()
 
         def stop(number: int, _: object) -> None:
             if self._stopping.is_set():
-                os._exit(130)  # the second time: at once; what is committed is safe
+                self._exit_at_once(130)  # the second time
             loop.call_soon_threadsafe(self._stopping.set)
             # Code that blocks the loop never sees the event: the watch, or the next signal, ends the process.
             self._held.stopping()
-            signal.signal(number, lambda *_: os._exit(130))
+            signal.signal(number, lambda *_: self._exit_at_once(130))
 
         for name in ("SIGINT", "SIGTERM"):
             signal.signal(getattr(signal, name), stop)

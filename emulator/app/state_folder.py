@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
+from stepwell.emulator.private_files import create_private, make_private_folder, restrict, write_private
+
 _LOCK: Final = "lock"
 _SERVER: Final = "server.json"
+_IGNORE_ALL: Final = "*\n"
 
 
 class StateFolderError(Exception):
@@ -43,10 +46,13 @@ class StateFolder:
         """Makes the folder and locks it. Raises `StateFolderError` when it is in use or cannot be written."""
         self._is_new = not self.path.exists()
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.path)
+            self._restrict_if_ours()
             ignore = self.path / ".gitignore"
             if not ignore.exists():
-                ignore.write_text("*\n", encoding="utf-8")
+                write_private(ignore, _IGNORE_ALL)
+            create_private(self.path / _LOCK)
             lock = (self.path / _LOCK).open("a+", encoding="utf-8")
         except OSError as error:
             self.forget_if_new()
@@ -55,6 +61,13 @@ class StateFolder:
             lock.close()
             raise StateFolderError(self._in_use())
         self._lock = lock
+
+    def _restrict_if_ours(self) -> None:
+        """A folder that earlier versions made was open to everybody; one that the user made stays as it is."""
+        ignore = self.path / ".gitignore"
+        if (self.path / _LOCK).exists() and ignore.is_file() and ignore.read_text(errors="replace") == _IGNORE_ALL:
+            for path in (self.path, self.path / _LOCK, self.path / _SERVER):
+                restrict(path)
 
     def _unusable(self, error: OSError) -> StateFolderError:
         todo = "Free some space" if error.errno == errno.ENOSPC else "Check its permissions"
@@ -79,7 +92,7 @@ class StateFolder:
         new = self.path / f"{_SERVER}.new"
         try:
             self._claimed = os.stat(self.database)
-            new.write_text(json.dumps({"url": url, "pid": os.getpid()}), encoding="utf-8")
+            write_private(new, json.dumps({"url": url, "pid": os.getpid()}))
             new.replace(self.path / _SERVER)
         except OSError as error:
             raise self._unusable(error) from None

@@ -5,6 +5,7 @@ Each setting is a function that says why; `WRITER` and `READER` list them in ord
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 import apsw
+
+from stepwell.emulator.private_files import create_private, restrict
 
 Synchronous: TypeAlias = Literal["normal", "full"]
 
@@ -86,6 +89,7 @@ def open_writer(path: str, synchronous: Synchronous = "normal") -> apsw.Connecti
     Raises `StorageError` when the file is no database, not ours, or newer than this version of Stepwell;
     the file is then untouched.
     """
+    _keep_private(path)
     with explained(path):
         db = apsw.Connection(path)
         try:
@@ -100,6 +104,16 @@ def open_writer(path: str, synchronous: Synchronous = "normal") -> apsw.Connecti
             db.close()
             raise
     return db
+
+
+def _keep_private(path: str) -> None:
+    """Only its owner may read a database. SQLite gives its other files the same permissions."""
+    if path == ":memory:":
+        return
+    with contextlib.suppress(OSError):  # SQLite says what is wrong with the place
+        create_private(Path(path))
+    for suffix in ("", "-wal", "-shm"):
+        restrict(Path(path + suffix))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from stepwell.emulator.config.model import WorkerConfig
+from stepwell.emulator.private_files import PRIVATE_UMASK, write_private
 from stepwell.emulator.worker.host import WorkerCodeError
 
 JAVASCRIPT: Final = Path(__file__).parents[3] / "bindings" / "javascript"
@@ -69,9 +70,8 @@ def write_entry(config: WorkerConfig, folder: Path, *, runs_path: bool) -> Path:
         f"export const {FRONT_EXPORT} = frontOf(user);",
         "",
     ]
-    folder.mkdir(parents=True, exist_ok=True)
     entry = folder / "entry.mjs"
-    entry.write_text("\n".join(lines))
+    write_private(entry, "\n".join(lines))
     return entry
 
 
@@ -85,7 +85,11 @@ async def bundle(
     shutil.rmtree(folder, ignore_errors=True)
     command = [str(esbuild), *arguments(config, entry, folder)]
     process = await asyncio.create_subprocess_exec(
-        *command, cwd=config.folder, stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+        *command,
+        cwd=config.folder,
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        umask=PRIVATE_UMASK,
     )
     _, errors = await process.communicate()
     if process.returncode != 0:

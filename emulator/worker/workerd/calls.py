@@ -7,11 +7,13 @@
 A request with the header `Stepwell-Service` goes as it is to the Worker of that name, which runs in this process: a
 service binding from JavaScript to Python.
 
-Every request names the run's token. The heads and bodies are those of `emulator.worker.workerd.wire`.
+Every request proves anew that it is of the run (`run_key.py`). The heads and bodies are those of
+`emulator.worker.workerd.wire`.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import secrets
 import socket
@@ -23,15 +25,19 @@ import uvicorn
 from stepwell.bindings.errors import EngineError, WorkerError
 from stepwell.bindings.ports import InstanceStatus, StreamOutput, SubscriptionPort, WorkflowPort
 from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, Value, decode, encode
+from stepwell.emulator.bounded_http import BoundedHttp
 from stepwell.emulator.worker.host import AsgiApp, Receive, Scope, Send
+from stepwell.emulator.worker.workerd.run_key import RunKey
 from stepwell.emulator.worker.workerd.wire import BindingAnswer, BindingCall, read_frame, wire_error
 
 _LINES: Final = b"application/x-ndjson"
 _TEXT: Final = b"text/plain;charset=utf-8"
-#: Headers of requests for a Worker of ours: its name, the run's token, and the host that user code named.
+#: Headers of requests for a Worker of ours: its name, the token of that Worker, and the host that user code named.
 SERVICE_HEADER: Final = "Stepwell-Service"
 TOKEN_HEADER: Final = "Stepwell-Token"
 HOST_HEADER: Final = "Stepwell-Host"
+#: As bridge.mjs calls us where the runtime has a binding to our port.
+_ENGINE_HOST: Final = b"engine"
 _SERVICE, _TOKEN, _HOST = (name.lower().encode() for name in (SERVICE_HEADER, TOKEN_HEADER, HOST_HEADER))
 
 
@@ -50,7 +56,7 @@ class Calls:
         self._ports = ports
         self._streams: dict[str, StreamOutput] = {}
         self._server: uvicorn.Server | None = None
-        self._authorization = f"Bearer {self.token}".encode()
+        self.key = RunKey(self.token)
 
     async def start(self) -> None:
         """Listens on a free port of loopback."""
@@ -65,7 +71,7 @@ class Calls:
             log_config=None,
             interface="asgi3",
             proxy_headers=False,
-            http="httptools",
+            http=BoundedHttp,
             ws="none",
             date_header=False,
             server_header=False,
@@ -91,11 +97,10 @@ class Calls:
     # -- HTTP
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = dict(scope["headers"])
-        if given.get(_TOKEN) == self.token.encode():
-            service = self._services()[given[_SERVICE].decode()]
+        if (service := self._service(given)) is not None:
             await service(_as_user_code_sent_it(scope, given.get(_HOST)), receive, send)
             return
-        if given.get(b"authorization") != self._authorization:
+        if not self._is_ours(scope, given):
             await _answer(send, 404, _TEXT, b"")
             return
         path: str = scope["path"]
@@ -107,6 +112,23 @@ class Calls:
             await self._subscribe(send, receive, head, body)
         else:
             await _answer(send, 200, _TEXT, (await self._call(head, body)).encode("utf-8", "surrogatepass"))
+
+    def _service(self, given: Mapping[bytes, bytes]) -> AsgiApp | None:
+        """The Worker that a request is for, if it carries that Worker's token."""
+        name = given.get(_SERVICE, b"").decode("latin-1")
+        expected = self.key.service_token(name).encode()
+        return self._services().get(name) if hmac.compare_digest(given.get(_TOKEN, b""), expected) else None
+
+    def _is_ours(self, scope: Scope, given: Mapping[bytes, bytes]) -> bool:
+        """Whether the runtime sent it: to the name by which it knows us, with a new proof.
+
+        A page in a browser that finds the port can send neither.
+        """
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        if hosts not in ([_ENGINE_HOST], [f"127.0.0.1:{self.port}".encode()]):
+            return False
+        scheme, _, proof = given.get(b"authorization", b"").decode("latin-1").partition(" ")
+        return scheme == "Stepwell" and self.key.accepts("call", proof)
 
     async def _call(self, head: BindingCall, body: str) -> str:
         try:
@@ -276,6 +298,6 @@ async def _stream(send: Send, kind: bytes, chunks: AsyncIterator[bytes]) -> None
 
 def _as_user_code_sent_it(scope: Scope, host: bytes | None) -> Scope:
     """A request without what our own runtime has put into it."""
-    ours = {_SERVICE, _TOKEN, _HOST} | ({b"host"} if host is not None else set())
+    ours = {_SERVICE, _TOKEN, _HOST} | ({b"host"} if host else set())
     headers = [(name, value) for name, value in scope["headers"] if name not in ours]
-    return {**scope, "headers": headers if host is None else [(b"host", host), *headers]}
+    return {**scope, "headers": [(b"host", host), *headers] if host else headers}

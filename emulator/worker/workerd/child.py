@@ -46,8 +46,12 @@ class Child:
         on_line: Callable[[str], None],
         env: Mapping[str, str] | None = None,
         pass_fds: Sequence[int] = (),
+        umask: int = -1,
     ) -> Child:
-        """Starts a program. One that cannot be started ends at once, with the shell's words."""
+        """Starts a program. One that cannot be started ends at once, with the shell's words.
+
+        `umask` is the process's own, -1 for ours.
+        """
         process = await asyncio.create_subprocess_exec(
             "/bin/sh",
             "-c",
@@ -62,6 +66,7 @@ class Child:
             limit=_LONGEST_LINE,
             pass_fds=tuple(pass_fds),
             start_new_session=True,
+            umask=umask,
         )
         return Child(process, on_line)
 

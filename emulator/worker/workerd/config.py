@@ -7,14 +7,15 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from stepwell.emulator.config.model import WorkerConfig
+from stepwell.emulator.private_files import make_private_folder
 from stepwell.emulator.worker.workerd.bundling import ALS_MODULE, FRONT_EXPORT, OUTPUT, RUNS_EXPORT, Bundle
-from stepwell.emulator.worker.workerd.calls import SERVICE_HEADER, TOKEN_HEADER
+from stepwell.emulator.worker.workerd.calls import HOST_HEADER, SERVICE_HEADER, TOKEN_HEADER
 from stepwell.emulator.worker.workerd.capnp import Node, Verbatim, constant, quoted
 from stepwell.emulator.worker.workerd.durable_objects import durable_classes
 from stepwell.emulator.worker.workerd.toolchain import Toolchain
@@ -40,14 +41,23 @@ class WorkerPart:
     variables: Mapping[str, object]
     bundle: Bundle
 
+    @property
+    def secrets(self) -> dict[str, str]:
+        """Variables whose values are not in the configuration: from `.dev.vars`, `.env` or the shell."""
+        values = self.variables.items()
+        return {n: v for n, v in values if isinstance(v, str) and self.config.vars.get(n) != v}
+
 
 @dataclass(frozen=True, slots=True)
 class EngineAddress:
-    """Where binding calls go, and the secret that both sides name. `services`: Workers that our process runs."""
+    """Where binding calls go, and the secret that both sides hold.
+
+    `services`: the Workers that our process runs, with what requests for each carry.
+    """
 
     port: int
     token: str
-    services: frozenset[str] = frozenset()
+    services: Mapping[str, str] = field(default_factory=dict)
 
 
 def http_socket(worker: str) -> str:
@@ -82,13 +92,18 @@ def _exported(config: WorkerConfig) -> Iterator[Any]:
 def unix_sockets(workers: Sequence[str]) -> dict[str, str]:
     """New names of Unix sockets for the passes of each Worker; none where the system has no such names.
 
-    They lie outside of the file system, as only Linux has them: no file is left behind, no path is too long. A
-    message there and back takes 70 microseconds, and 110 over TCP.
+    They are outside of the file system, as only Linux has them: no file is left behind, no path is too long. A
+    message there and back takes 70 microseconds, and 110 over TCP. And no page in a browser can reach them.
     """
     if sys.platform != "linux":
         return {}
     run = secrets.token_hex(8)
     return {worker: f"stepwell-{run}-{number}" for number, worker in enumerate(workers)}
+
+
+def http_of(runs: str) -> str:
+    """The name of the Unix socket for a Worker's requests, beside that for its passes."""
+    return f"{runs}-http"
 
 
 def workerd_config(
@@ -122,7 +137,7 @@ def _sockets(part: WorkerPart, runs_name: str | None) -> Iterator[dict[str, Node
     name = part.config.name
     yield {
         "name": http_socket(name),
-        "address": "127.0.0.1:0",
+        "address": "127.0.0.1:0" if runs_name is None else f"unix-abstract:{http_of(runs_name)}",
         "http": {"cfBlobHeader": CF_HEADER},
         "service": {"name": name, "entrypoint": FRONT_EXPORT},
     }
@@ -216,14 +231,15 @@ class _Run:
             if name in self._engine.services:
                 headers: list[Node] = [
                     {"name": SERVICE_HEADER, "value": name},
-                    {"name": TOKEN_HEADER, "value": self._engine.token},
+                    {"name": TOKEN_HEADER, "value": self._engine.services[name]},
+                    {"name": HOST_HEADER, "value": ""},  # in place of one that user code has set
                 ]
                 yield {"name": name, "external": {"address": address, "http": {"injectRequestHeaders": headers}}}
             else:
                 yield {"name": name, "worker": _not_running(name)}
 
     def _disk(self, folder: str) -> str:
-        (self._state / folder).mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._state / folder)
         return f"{_DISK}-{folder}"
 
     # -- workerd's own Workers, which hold bindings
@@ -233,7 +249,7 @@ class _Run:
             yield self._storage("durable-objects")
         if any(_entries(config, "kv_namespaces") for config in configs):
             yield from self._holder("kv", "KVNamespace", "SHARD", [_blobs()])
-            (self._state / "kv-blobs").mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._state / "kv-blobs")
             yield self._storage("kv-blobs")
         if any(_entries(config, "d1_databases") for config in configs):
             yield from self._holder("d1", "D1Database", "DATABASE", [])

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.worker.host import Message, Scope, Send
 from stepwell.emulator.worker.python.error_page import error_page
+from stepwell.emulator.worker.workerd.run_key import RunKey
 
-#: As front.mjs names it; its value is the secret of the run, which user code does not have.
+#: As front.mjs names it; its value proves that the answer is ours.
 _ERROR_HEADER = b"stepwell-error"
 
 
@@ -17,12 +18,12 @@ class ErrorAnswers:
     """A `Send` that passes answers on, but for those that describe an error."""
 
     def __init__(
-        self, send: Send, scope: Scope, token: str, worker: str, mapped: Callable[[ErrorInfo], ErrorInfo]
+        self, send: Send, scope: Scope, key: RunKey, worker: str, mapped: Callable[[ErrorInfo], ErrorInfo]
     ) -> None:
         """`mapped` puts the user's own lines into the stack."""
         self._send = send
         self._wants_page = any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
-        self._token = token.encode()
+        self._key = key
         self._worker = worker
         self._mapped = mapped
         self._start: Message | None = None
@@ -30,7 +31,7 @@ class ErrorAnswers:
 
     async def __call__(self, message: Message) -> None:
         kind = message["type"].removeprefix("websocket.")
-        if kind == "http.response.start" and (_ERROR_HEADER, self._token) in message["headers"]:
+        if kind == "http.response.start" and self._describes_an_error(message):
             self._start = message
         elif kind == "http.response.body" and self._start is not None:
             self._body += message.get("body", b"")
@@ -38,6 +39,10 @@ class ErrorAnswers:
                 await self._tell(self._start, message["type"])
         else:
             await self._send(message)
+
+    def _describes_an_error(self, start: Message) -> bool:
+        proofs = [value for name, value in start["headers"] if name == _ERROR_HEADER]
+        return bool(proofs) and self._key.accepts("error", proofs[0].decode("latin-1"))
 
     async def _tell(self, start: Message, body_type: str) -> None:
         if not self._body:  # of HEAD

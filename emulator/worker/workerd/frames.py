@@ -13,7 +13,7 @@ import struct
 import sys
 from base64 import b64encode
 from collections.abc import Callable
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 _TEXT: Final = 0x1
 _BINARY: Final = 0x2
@@ -26,7 +26,8 @@ _NO_MASK: Final = b"\0\0\0\0"
 
 
 #: Where a socket listens: a port of loopback, or the name of a Unix socket outside of the file system.
-RunsAddress: TypeAlias = int | str
+RuntimeAddress: TypeAlias = int | str
+_P = TypeVar("_P", bound=asyncio.BaseProtocol)
 _LOOPBACK: Final = "127.0.0.1"
 
 
@@ -173,23 +174,22 @@ def _frame_head(kind: int, size: int) -> bytes:
     return struct.pack("!BBQ", first, 127 | _MASKED, size) + _NO_MASK
 
 
-async def connect(address: RunsAddress, path: str, headers: dict[str, str]) -> WireSocket:
+async def open_connection(protocol: Callable[[], _P], address: RuntimeAddress) -> _P:
+    """A connection to a port of loopback or a Unix socket of the runtime. Raises `OSError`."""
+    loop = asyncio.get_running_loop()
+    if isinstance(address, int):
+        return (await loop.create_connection(protocol, _LOOPBACK, address))[1]
+    if sys.platform == "win32":
+        raise OSError(f"there are no Unix sockets here, so none named {address}")
+    return (await loop.create_unix_connection(protocol, f"\0{address}"))[1]
+
+
+async def connect(address: RuntimeAddress, path: str, headers: dict[str, str]) -> WireSocket:
     """An open WebSocket. Raises `OSError` when nothing listens, `SocketRefused` when it is no WebSocket."""
-    socket = await _connected(address)
+    socket = await open_connection(WireSocket, address)
     try:
         await socket.open(_LOOPBACK, path, headers)
     except BaseException:
         socket.abort()
         raise
-    return socket
-
-
-async def _connected(address: RunsAddress) -> WireSocket:
-    loop = asyncio.get_running_loop()
-    if isinstance(address, int):
-        _, socket = await loop.create_connection(WireSocket, _LOOPBACK, address)
-        return socket
-    if sys.platform == "win32":
-        raise OSError(f"there are no Unix sockets here, so none named {address}")
-    _, socket = await loop.create_unix_connection(WireSocket, f"\0{address}")
     return socket

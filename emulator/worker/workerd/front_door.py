@@ -22,7 +22,7 @@ Headers = list[tuple[bytes, bytes]]
 # fmt: off
 _DROPPED: Final = frozenset({
     b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade",
-    b"expect", b"cf-connecting-ip", b"stepwell-worker", CF_HEADER.lower().encode(),
+    b"expect", b"cf-connecting-ip",
 })
 # fmt: on
 #: Methods without a body that may be sent a second time when no answer came.
@@ -85,7 +85,7 @@ class FrontDoor:
         try:
             doors = serving.doors(self._worker) or await _started(serving, self._worker)
             mapped = partial(serving.map_info, self._worker)
-            answers = ErrorAnswers(send, scope, doors.token, self._worker, mapped)
+            answers = ErrorAnswers(send, scope, doors.key, self._worker, mapped)
             await self._pass(doors, scope, receive, answers, serving)
         except HostCrashed as error:
             await _refuse(scope, receive, send, 503, f"The Worker cannot be reached: {error}")
@@ -96,10 +96,10 @@ class FrontDoor:
         """Passes a request on; once more to the process that `again` has next, if this one is gone."""
         headers = _forwarded(scope, doors)
         if scope["type"] == "websocket":
-            await pass_websocket(doors.http_port, headers, scope, receive, send)
+            await pass_websocket(doors.http, headers, scope, receive, send)
             return
         try:
-            await self._upstream.request(doors.http_port, scope, headers, receive, send)
+            await self._upstream.request(doors.http, scope, headers, receive, send)
         except UpstreamFailed as error:
             if error.answered:
                 return
@@ -119,12 +119,17 @@ async def _started(serving: Serving, worker: str, failed: Doors | None = None) -
 
 def _forwarded(scope: Scope, doors: Doors) -> Headers:
     """The request's headers for the Worker: the client's address, and what Cloudflare tells about it."""
-    headers: Headers = [(name, value) for name, value in scope["headers"] if name.lower() not in _DROPPED]
+    headers: Headers = [(name, value) for name, value in scope["headers"] if not _is_dropped(name.lower())]
     client: Any = scope.get("client")
     headers.append((b"CF-Connecting-IP", (client[0] if client else "127.0.0.1").encode()))
     headers.append((CF_HEADER.encode(), _CF))
     headers += _encoded(doors.headers.items())
     return headers
+
+
+def _is_dropped(name: bytes) -> bool:
+    """Headers of our own kind are ours alone: one from outside would choose the Worker, or what Cloudflare says."""
+    return name in _DROPPED or name.startswith(b"stepwell-")
 
 
 def _encoded(pairs: Iterable[tuple[str, str]]) -> Headers:

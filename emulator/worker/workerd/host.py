@@ -16,6 +16,7 @@ from stepwell.bindings.ports import WorkflowPort
 from stepwell.emulator.config.compatibility import similar_flags, unknown_flags
 from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.config.problems import class_not_exported, not_a_workflow
+from stepwell.emulator.private_files import remove_folder, write_private
 from stepwell.emulator.worker.console import ConsoleLine, log_line
 from stepwell.emulator.worker.host import AsgiApp, Generation, Language, WorkerCodeError, WorkerLoadError
 from stepwell.emulator.worker.workerd.bundling import Bundle, bundle, write_entry
@@ -104,6 +105,7 @@ class JavaScriptRuntime:
         """Bundles all Workers as they are; starts a process with them unless nothing has changed."""
         workers = self._workers()
         if not self._calls.port:
+            self._remove_generated()  # of a run that was killed
             await self._calls.start()
         tools = find_toolchain(workers[0].config.folder)
         choice = choose_runtime(self._options.wanted, [w.config for w in workers], tools)
@@ -123,6 +125,11 @@ class JavaScriptRuntime:
         if generation is not None:
             await generation.stop()
         await self._calls.stop()
+        self._remove_generated()
+
+    def _remove_generated(self) -> None:
+        """The generated files hold secrets of the Workers and of the run; none outlives it."""
+        remove_folder(self._options.state / "generated")
 
     # -- loading
     async def _bundled(self, worker: JavaScriptWorker, tools: Toolchain, choice: Choice) -> WorkerPart:
@@ -158,16 +165,18 @@ class JavaScriptRuntime:
             before.retire()
 
     def _launcher(self, parts: Sequence[WorkerPart], tools: Toolchain, choice: Choice) -> Launcher:
-        engine = EngineAddress(self._calls.port, self._calls.token, frozenset(self._services()))
+        key = self._calls.key
+        services = {name: key.service_token(name) for name in self._services()}
+        engine = EngineAddress(self._calls.port, self._calls.token, services)
         state = self._options.state
         if choice.runtime == "wrangler":
-            return wrangler_launcher(parts, engine, state, tools, self._options.inspector_port)
+            return wrangler_launcher(parts, engine, key, state, tools, self._options.inspector_port)
         assert tools.workerd is not None
         file = state / "generated" / f"workerd-{self._loads % 8}.capnp"
         names = [part.config.name for part in parts]
         runs = unix_sockets(names)
-        file.write_text(workerd_config(parts, engine, state / "runtime", file.parent, tools, runs))
-        return WorkerdLauncher(tools.workerd, file, names, runs, engine.token, self._options.inspector_port)
+        write_private(file, workerd_config(parts, engine, state / "runtime", file.parent, tools, runs))
+        return WorkerdLauncher(tools.workerd, file, names, runs, key, self._options.inspector_port)
 
     def _tell(self, choice: Choice, workers: Sequence[JavaScriptWorker], tools: Toolchain) -> None:
         if choice == self._told:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from stepwell.emulator.private_files import PRIVATE_UMASK
 from stepwell.emulator.worker.workerd.child import Child
-from stepwell.emulator.worker.workerd.config import http_socket, runs_socket
-from stepwell.emulator.worker.workerd.frames import RunsAddress, WireSocket, connect
+from stepwell.emulator.worker.workerd.config import http_of, http_socket, runs_socket
+from stepwell.emulator.worker.workerd.frames import RuntimeAddress, WireSocket, connect
+from stepwell.emulator.worker.workerd.run_key import RunKey
 from stepwell.emulator.worker.workerd.wire import RUNS_PATH
 
 _LOOPBACK: Final = "127.0.0.1"
@@ -30,14 +32,14 @@ class RuntimeFailed(Exception):
 class Doors:
     """Where one Worker is reached. `headers` go with every request: they choose it where one port serves all."""
 
-    http_port: int
-    runs: RunsAddress
-    token: str
+    http: RuntimeAddress
+    runs: RuntimeAddress
+    key: RunKey
     headers: Mapping[str, str] = field(default_factory=dict)
 
     async def open_runs(self) -> WireSocket:
         """A new socket for passes. Raises `OSError` when the runtime is gone."""
-        headers = {"Authorization": f"Bearer {self.token}", **self.headers}
+        headers = {"Authorization": f"Stepwell {self.key.proof('runs')}", **self.headers}
         return await connect(self.runs, RUNS_PATH, headers)
 
 
@@ -53,14 +55,14 @@ class Launcher(Protocol):
 class WorkerdLauncher:
     """`workerd serve` on a configuration in a file. It tells the ports it was given on a pipe.
 
-    `runs` has the names of the Unix sockets for passes, by Worker; one without is reached by a port.
+    `runs` has the names of the Unix sockets for passes, by Worker; one without is reached by ports.
     """
 
     workerd: Path
     config: Path
     workers: Sequence[str]
     runs: Mapping[str, str]
-    token: str
+    key: RunKey
     inspector_port: int | None = None
 
     async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, Doors]]:
@@ -73,17 +75,21 @@ class WorkerdLauncher:
         finally:
             os.close(writing)
         ports = await _ready(child, self._ports(reading))
-        doors = {
-            name: Doors(ports[http_socket(name)], self.runs.get(name, ports[runs_socket(name)]), self.token)
-            for name in self.workers
-        }
-        return child, doors
+        return child, {name: self._doors(name, ports) for name in self.workers}
+
+    def _doors(self, worker: str, ports: Mapping[str, int]) -> Doors:
+        runs = self.runs.get(worker)
+        if runs is None:
+            return Doors(ports[http_socket(worker)], ports[runs_socket(worker)], self.key)
+        return Doors(http_of(runs), runs, self.key)
 
     async def _start(self, control: int, on_line: Callable[[str], None]) -> Child:
         command = [str(self.workerd), "serve", "--experimental", f"--control-fd={control}", str(self.config)]
         if self.inspector_port is not None:
             command.insert(2, f"--inspector-addr={_LOOPBACK}:{self.inspector_port}")
-        return await Child.start(command, cwd=self.config.parent, on_line=on_line, pass_fds=[control])
+        return await Child.start(
+            command, cwd=self.config.parent, on_line=on_line, pass_fds=[control], umask=PRIVATE_UMASK
+        )
 
     async def _ports(self, reading: int) -> dict[str, int]:
         """The ports by the names of the sockets; reads until all are there."""

@@ -13,8 +13,8 @@ from typing import Final
 import httptools
 
 from stepwell.emulator.worker.host import Receive, Scope, Send
+from stepwell.emulator.worker.workerd.frames import RuntimeAddress, open_connection
 
-_LOOPBACK: Final = "127.0.0.1"
 _IDLE_CONNECTIONS: Final = 32
 _READ: Final = 64 * 1024
 _Headers = list[tuple[bytes, bytes]]
@@ -35,15 +35,17 @@ class UpstreamFailed(Exception):
 
 
 class Upstream:
-    """Connections to the runtime, by port; belongs to one loop."""
+    """Connections to the runtime, by address; belongs to one loop."""
 
     def __init__(self) -> None:
-        self._idle: dict[int, deque[_Connection]] = {}
+        self._idle: dict[RuntimeAddress, deque[_Connection]] = {}
 
-    async def request(self, port: int, scope: Scope, headers: _Headers, receive: Receive, send: Send) -> None:
+    async def request(
+        self, address: RuntimeAddress, scope: Scope, headers: _Headers, receive: Receive, send: Send
+    ) -> None:
         """Passes one request on, and its answer back. Raises `UpstreamFailed`."""
         answer = _Answer(scope["method"])
-        connection = await self._connection(port)
+        connection = await self._connection(address)
         try:
             await _exchange(connection, scope, headers, receive, send, answer)
         except (OSError, asyncio.IncompleteReadError, httptools.HttpParserError) as error:
@@ -53,7 +55,7 @@ class Upstream:
             connection.close()
             raise
         if answer.complete and answer.keep_alive:
-            self._give_back(port, connection)
+            self._give_back(address, connection)
         else:
             connection.close()
 
@@ -63,23 +65,23 @@ class Upstream:
             while idle:
                 idle.pop().close()
 
-    async def _connection(self, port: int) -> _Connection:
-        idle = self._idle.get(port, deque())
+    async def _connection(self, address: RuntimeAddress) -> _Connection:
+        idle = self._idle.get(address, deque())
         while idle:
             connection = idle.pop()
             if not connection.stale:
                 return connection
             connection.close()
         try:
-            return await _connect(port)
+            return await _connect(address)
         except OSError as error:
             raise UpstreamFailed(str(error), sent=False) from None
 
-    def _give_back(self, port: int, connection: _Connection) -> None:
+    def _give_back(self, address: RuntimeAddress, connection: _Connection) -> None:
         # Only the newest runtime's connections are of use.
-        for other in [p for p in self._idle if p != port and not self._idle[p]]:
+        for other in [a for a in self._idle if a != address and not self._idle[a]]:
             del self._idle[other]
-        idle = self._idle.setdefault(port, deque(maxlen=_IDLE_CONNECTIONS))
+        idle = self._idle.setdefault(address, deque(maxlen=_IDLE_CONNECTIONS))
         if len(idle) == _IDLE_CONNECTIONS:
             idle.popleft().close()
         idle.append(connection)
@@ -101,16 +103,24 @@ class _Connection:
 class _ClosesAtEnd(asyncio.StreamReaderProtocol):
     """When the runtime closes a connection, so do we: an idle one must not stay half open."""
 
+    transport: asyncio.WriteTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        self.transport = transport
+        super().connection_made(transport)
+
     def eof_received(self) -> bool:
         super().eof_received()
         return False
 
 
-async def _connect(port: int) -> _Connection:
+async def _connect(address: RuntimeAddress) -> _Connection:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(loop=loop)
-    transport, protocol = await loop.create_connection(lambda: _ClosesAtEnd(reader, loop=loop), _LOOPBACK, port)
-    return _Connection(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
+    protocol = await open_connection(lambda: _ClosesAtEnd(reader, loop=loop), address)
+    assert protocol.transport is not None
+    return _Connection(reader, asyncio.StreamWriter(protocol.transport, protocol, reader, loop))
 
 
 class _Answer:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Final
+from typing import Any, Final
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.typing import Subprotocol
 
 from stepwell.emulator.worker.host import Receive, Scope, Send
+from stepwell.emulator.worker.workerd.frames import RuntimeAddress
 
 #: Headers of the handshake itself: the client library writes its own.
 _HANDSHAKE: Final = frozenset(
@@ -27,12 +28,12 @@ _UNSENDABLE: Final = frozenset({1005, 1006, 1015})
 
 
 async def pass_websocket(
-    port: int, headers: list[tuple[bytes, bytes]], scope: Scope, receive: Receive, send: Send
+    address: RuntimeAddress, headers: list[tuple[bytes, bytes]], scope: Scope, receive: Receive, send: Send
 ) -> None:
     """Opens the Worker's side first: what it answers instead of a WebSocket is the client's answer."""
     await receive()  # websocket.connect
     try:
-        upstream = await _open(port, headers, scope)
+        upstream = await _open(address, headers, scope)
     except InvalidStatus as refusal:
         await _refuse(scope, send, refusal)
         return
@@ -44,15 +45,14 @@ async def pass_websocket(
         await _both_ways(upstream, receive, send)
 
 
-async def _open(port: int, headers: list[tuple[bytes, bytes]], scope: Scope) -> ClientConnection:
+async def _open(address: RuntimeAddress, headers: list[tuple[bytes, bytes]], scope: Scope) -> ClientConnection:
     host = next((value for name, value in headers if name == b"host"), b"127.0.0.1").decode("latin-1")
     target = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1")
     query = scope.get("query_string", b"").decode("latin-1")
     passed = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in headers if n.lower() not in _HANDSHAKE]
     return await connect(
         f"ws://{host}{target}" + (f"?{query}" if query else ""),
-        host="127.0.0.1",
-        port=port,
+        **_where(address),
         additional_headers=passed,
         user_agent_header=None,
         subprotocols=[Subprotocol(name) for name in scope.get("subprotocols", ())] or None,
@@ -61,6 +61,12 @@ async def _open(port: int, headers: list[tuple[bytes, bytes]], scope: Scope) -> 
         ping_interval=None,
         proxy=None,
     )
+
+
+def _where(address: RuntimeAddress) -> dict[str, Any]:
+    if isinstance(address, int):
+        return {"host": "127.0.0.1", "port": address}
+    return {"unix": True, "path": f"\0{address}"}
 
 
 async def _refuse(scope: Scope, send: Send, refusal: InvalidStatus) -> None:

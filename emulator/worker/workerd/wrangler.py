@@ -9,14 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
+from stepwell.emulator.config import dotenv
 from stepwell.emulator.config.model import WorkerConfig
+from stepwell.emulator.private_files import PRIVATE_UMASK, write_private
 from stepwell.emulator.worker.workerd.calls import HOST_HEADER, SERVICE_HEADER, TOKEN_HEADER
 from stepwell.emulator.worker.workerd.child import Child
 from stepwell.emulator.worker.workerd.config import EngineAddress, WorkerPart, setup_values
 from stepwell.emulator.worker.workerd.launch import Doors, RuntimeFailed, in_endless_loop
+from stepwell.emulator.worker.workerd.run_key import RunKey
 from stepwell.emulator.worker.workerd.toolchain import Toolchain
 
+#: The name that wrangler reads the secrets of a configuration from, in the same folder.
+_SECRETS_FILE: Final = ".dev.vars"
 _READY: Final = re.compile(r"Ready on https?://[^:\s]+:(\d+)")
 #: CPU time for wrangler's own start, for bundling, and for the top level of all modules.
 _STARTUP_CPU_S: Final = 60.0
@@ -60,7 +66,7 @@ class WranglerLauncher:
     command: Sequence[str]
     cwd: Path
     workers: Sequence[str]
-    token: str
+    key: RunKey
     routed: bool
 
     async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, Doors]]:
@@ -76,7 +82,7 @@ class WranglerLauncher:
 
         env = {"WRANGLER_SEND_METRICS": "false", "CI": "1", "NO_COLOR": "1", "FORCE_COLOR": "0"}
         env["CLOUDFLARE_CF_FETCH_ENABLED"] = "false"
-        child = await Child.start(self.command, cwd=self.cwd, on_line=read, env=env)
+        child = await Child.start(self.command, cwd=self.cwd, on_line=read, env=env, umask=PRIVATE_UMASK)
         loops = await in_endless_loop(child, port, _STARTUP_CPU_S)
         if not port.done():
             port.cancel()
@@ -85,7 +91,7 @@ class WranglerLauncher:
         return child, {name: self._doors(name, port.result()) for name in self.workers}
 
     def _doors(self, worker: str, port: int) -> Doors:
-        return Doors(port, port, self.token, {WORKER_HEADER: worker} if self.routed else {})
+        return Doors(port, port, self.key, {WORKER_HEADER: worker} if self.routed else {})
 
 
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -98,7 +104,7 @@ def _plain(line: str) -> str:
 # What wrangler says about itself at every start; a clean run shows the user's own output only.
 _CHATTER: Final = re.compile(
     r"⛅|^─+$|^╭|^│|^╰|^⎔|^▲ \[WARNING\] Using `vars`|^(Your Worker|\S+) has access to the following bindings|"
-    r"^Binding +Resource|^env\.|^\[wrangler:info\]|"
+    r"^Binding +Resource|^env\.|^\[wrangler:info\]|^Using (vars|secrets) defined in |"
     r"^Service bindings, Durable Object bindings, and Tail consumers connect"
 )
 
@@ -110,6 +116,7 @@ def _is_chatter(text: str) -> bool:
 def wrangler_launcher(
     parts: Sequence[WorkerPart],
     engine: EngineAddress,
+    key: RunKey,
     state: Path,
     tools: Toolchain,
     inspector_port: int | None,
@@ -118,7 +125,7 @@ def wrangler_launcher(
     folder = state / "generated"
     files = [_write_worker(part, engine, folder) for part in parts]
     bound = {service.service for part in parts for service in part.config.services}
-    files += [_write_service(name, engine, folder) for name in sorted(bound & engine.services)]
+    files += [_write_service(name, engine, folder) for name in sorted(bound & engine.services.keys())]
     routed = len(parts) > 1
     if routed:
         files.insert(0, _write_router(parts, folder))
@@ -133,7 +140,7 @@ def wrangler_launcher(
         "--show-interactive-dev-session=false",
     ]
     names = [part.config.name for part in parts]
-    return WranglerLauncher(command, parts[0].config.folder, names, engine.token, routed)
+    return WranglerLauncher(command, parts[0].config.folder, names, key, routed)
 
 
 def _program(tools: Toolchain) -> list[str]:
@@ -146,20 +153,36 @@ def _write_worker(part: WorkerPart, engine: EngineAddress, folder: Path) -> Path
     config = part.config
     place = folder / config.name
     file = place / "wrangler.json"
-    file.write_text(json.dumps(wrangler_config(part, engine, place / "entry.mjs"), indent=2))
+    write_private(file, json.dumps(wrangler_config(part, place / "entry.mjs"), indent=2))
+    write_private(place / _SECRETS_FILE, secrets_file(part, engine))
     return file
 
 
-def wrangler_config(part: WorkerPart, engine: EngineAddress, entry: Path) -> dict[str, Any]:
+def secrets_file(part: WorkerPart, engine: EngineAddress) -> str:
+    """The text of the file that gives wrangler the Worker's secrets, whose values it never prints.
+
+    What the syntax of such a file cannot express goes with what our entry is told, which takes it from there.
+    """
+    lines, others = [], {}
+    for name, value in part.secrets.items():
+        line = dotenv.line_of(name, value)
+        if line is None:
+            others[name] = value
+        else:
+            lines.append(line)
+    told = {**setup_values(part.config, engine.token, f"http://127.0.0.1:{engine.port}"), "secrets": others}
+    return "\n".join([*lines, f"__STEPWELL={quote(json.dumps(told))}", ""])
+
+
+def wrangler_config(part: WorkerPart, entry: Path) -> dict[str, Any]:
     """The project's configuration with our entry, without Workflows, and with paths that hold elsewhere too."""
     config = part.config
     made: dict[str, Any] = {key: value for key, value in config.raw.items() if key not in _REPLACED}
-    address = f"http://127.0.0.1:{engine.port}"
     made.update(
         name=config.name,
         main=str(entry),
         compatibility_date=config.compatibility_date,
-        vars={**part.variables, "__STEPWELL": setup_values(config, engine.token, address)},
+        vars={name: value for name, value in part.variables.items() if name not in part.secrets},
     )
     if exports := _other_exports(config):
         made["exports"] = exports
@@ -194,24 +217,23 @@ def _with_migrations(database: Mapping[str, Any], folder: Path) -> dict[str, Any
 
 def _write_service(name: str, engine: EngineAddress, folder: Path) -> Path:
     place = folder / f"stepwell-service-{name}"
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "service.mjs").write_text(_SERVICE)
+    write_private(place / "service.mjs", _SERVICE)
     config = {
         "name": name,
         "main": "service.mjs",
         "compatibility_date": "2026-01-01",
-        "vars": {"NAME": name, "TOKEN": engine.token, "ENGINE": f"http://127.0.0.1:{engine.port}"},
+        "vars": {"NAME": name, "ENGINE": f"http://127.0.0.1:{engine.port}"},
     }
     file = place / "wrangler.json"
-    file.write_text(json.dumps(config, indent=2))
+    write_private(file, json.dumps(config, indent=2))
+    write_private(place / _SECRETS_FILE, f"TOKEN={engine.services[name]}\n")
     return file
 
 
 def _write_router(parts: Sequence[WorkerPart], folder: Path) -> Path:
     names = [part.config.name for part in parts]
     place = folder / "stepwell-router"
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "router.mjs").write_text(_ROUTER)
+    write_private(place / "router.mjs", _ROUTER)
     config = {
         "name": "stepwell-router",
         "main": "router.mjs",
@@ -219,5 +241,5 @@ def _write_router(parts: Sequence[WorkerPart], folder: Path) -> Path:
         "services": [{"binding": name, "service": name} for name in names],
     }
     file = place / "wrangler.json"
-    file.write_text(json.dumps(config, indent=2))
+    write_private(file, json.dumps(config, indent=2))
     return file

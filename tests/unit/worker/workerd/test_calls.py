@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
@@ -92,10 +93,12 @@ class World:
         self.calls = Calls(lambda name: self.port if name == "orders" else None)
         self.client = httpx.AsyncClient()
 
+    def headers(self, **more: str) -> dict[str, str]:
+        return {"authorization": f"Stepwell {self.calls.key.proof('call')}", **more}
+
     async def post(self, path: str, head: dict[str, Any], body: str) -> httpx.Response:
         url = f"http://127.0.0.1:{self.calls.port}{path}"
-        headers = {"authorization": f"Bearer {self.calls.token}"}
-        return await self.client.post(url, content=f"{json.dumps(head)}\n{body}", headers=headers)
+        return await self.client.post(url, content=f"{json.dumps(head)}\n{body}", headers=self.headers())
 
     async def call(self, method: str, body: str = '{"$":"undefined"}', **head: str) -> tuple[Any, str]:
         answer = await self.post("/call", {"workflow": "orders", "method": method, **head}, body)
@@ -215,10 +218,8 @@ async def test_a_stream_in_an_event_is_fetched_once_by_its_id(world: World) -> N
     world.port.events = [{"type": "step_completed", "output": StreamOutput(_chunks(b"one ", b"two"))}]
     answer = await world.post("/subscribe", {"workflow": "orders", "method": "subscribe", "id": "a"}, "null")
     url = f"http://127.0.0.1:{world.calls.port}/streams/{json.loads(answer.text)['stream']}"
-    headers = {"authorization": f"Bearer {world.calls.token}"}
-
-    first = await world.client.get(url, headers=headers)
-    second = await world.client.get(url, headers=headers)
+    first = await world.client.get(url, headers=world.headers())
+    second = await world.client.get(url, headers=world.headers())
 
     assert first.content == b"one two"
     assert second.status_code == 404
@@ -229,8 +230,91 @@ async def _chunks(*chunks: bytes) -> AsyncIterator[bytes]:
         yield chunk
 
 
-async def test_nothing_is_answered_without_the_token(world: World) -> None:
-    answer = await world.client.post(f"http://127.0.0.1:{world.calls.port}/call", content="{}\nnull")
-
-    assert answer.status_code == 404
+async def refusal(world: World, headers: Any) -> int:
+    """The status of a call with these headers, of which the port heard nothing."""
+    url = f"http://127.0.0.1:{world.calls.port}/call"
+    call = '{"workflow":"orders","method":"get"}\n"a"'
+    answer = await world.client.post(url, content=call, headers=headers)
     assert world.port.given == []
+    return answer.status_code
+
+
+@pytest.mark.parametrize("headers", [{}, {"authorization": "Stepwell a.b"}, {"authorization": "Stepwell ."}])
+async def test_nothing_is_answered_without_a_proof(world: World, headers: dict[str, str]) -> None:
+    assert await refusal(world, headers) == 404
+
+
+async def test_the_token_itself_is_no_proof(world: World) -> None:
+    assert await refusal(world, {"authorization": f"Bearer {world.calls.token}"}) == 404
+
+
+async def test_a_proof_for_something_else_is_none(world: World) -> None:
+    assert await refusal(world, {"authorization": f"Stepwell {world.calls.key.proof('error')}"}) == 404
+
+
+async def test_a_proof_counts_once(world: World) -> None:
+    headers = world.headers()
+    url = f"http://127.0.0.1:{world.calls.port}/streams/none"
+    await world.client.get(url, headers=headers)
+
+    assert await refusal(world, headers) == 404
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil@127.0.0.1", "localhost", "engine.evil.example", ""])
+async def test_a_foreign_host_is_refused_even_with_a_proof(world: World, host: str) -> None:
+    assert await refusal(world, world.headers(host=host)) == 404
+
+
+async def test_two_hosts_are_refused_even_with_a_proof(world: World) -> None:
+    lines = ["POST /call HTTP/1.1", "Host: engine", "Host: engine", "Content-Length: 0", "Connection: close"]
+    proof = world.headers()["authorization"]
+
+    reader, writer = await asyncio.open_connection("127.0.0.1", world.calls.port)
+    writer.write("\r\n".join([*lines, f"Authorization: {proof}", "", ""]).encode())
+
+    assert (await reader.read()).startswith(b"HTTP/1.1 404 ")
+    writer.close()
+
+
+class Echo:
+    """A Worker in our process; keeps the headers that it is asked with."""
+
+    def __init__(self) -> None:
+        self.headers: list[tuple[bytes, bytes]] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.headers = scope["headers"]
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+
+@pytest.fixture
+async def services() -> AsyncIterator[tuple[Calls, Echo]]:
+    echo = Echo()
+    calls = Calls(lambda _: None, lambda: {"back": echo})
+    await calls.start()
+    yield calls, echo
+    await calls.stop()
+
+
+async def ask_service(calls: Calls, token: str, **headers: str) -> int:
+    given = {"Stepwell-Service": "back", "Stepwell-Token": token, **headers}
+    async with httpx.AsyncClient() as client:
+        return (await client.get(f"http://127.0.0.1:{calls.port}/", headers=given)).status_code
+
+
+async def test_a_worker_in_our_process_is_reached_with_its_own_token(services: tuple[Calls, Echo]) -> None:
+    calls, echo = services
+
+    assert await ask_service(calls, calls.key.service_token("back"), host="named.by.code") == 204
+    assert (b"host", b"named.by.code") in echo.headers
+    assert not [name for name, _ in echo.headers if name.startswith(b"stepwell-")]
+
+
+@pytest.mark.parametrize("other", ["", "front"])
+async def test_another_token_reaches_no_worker(services: tuple[Calls, Echo], other: str) -> None:
+    calls, echo = services
+    token = calls.key.service_token(other) if other else calls.token
+
+    assert await ask_service(calls, token) == 404
+    assert echo.headers == []
