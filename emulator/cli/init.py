@@ -1,4 +1,4 @@
-"""`stepwell init`: a small project that works, to start from."""
+"""`stepwell init`: creates a starter project."""
 
 from __future__ import annotations
 
@@ -16,34 +16,37 @@ from stepwell.emulator.cli.main import fail
 Language: TypeAlias = Literal["python", "typescript"]
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
-#: Files that would mean something where the templates lie are stored under another name.
-_STORED_AS: Final = {"gitignore": ".gitignore"}
+#: Names that tools would act on inside the templates folder are stored without their dot.
+_STORED_AS: Final = {"gitignore": ".gitignore", "vscode": ".vscode"}
 _FALLBACK_NAME: Final = "my-worker"
 _LONGEST_NAME: Final = 63
 
-_NEXT: Final[Mapping[Language, str]] = {"python": "stepwell dev", "typescript": "npm install && stepwell dev"}
+_LANGUAGE: Final[Mapping[Language, str]] = {"python": "Python", "typescript": "TypeScript"}
 
 
 class InitError(Exception):
-    """The project cannot be written there; the text says why and what to do."""
+    """The project cannot be written; the message says why and what to do."""
 
 
 def worker_name(folder: Path) -> str:
-    """The name of a folder as a Worker may be called: lower-case letters, digits and dashes."""
+    """A valid Worker name made from the folder's name: lower-case letters, digits and dashes."""
     name = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")[:_LONGEST_NAME].rstrip("-")
     return name or _FALLBACK_NAME
 
 
 def write_project(folder: Path, language: Language) -> list[Path]:
-    """Writes the files of a new project into `folder` and gives their paths, relative to it.
+    """Write the files of a new project into `folder`; return their paths relative to it.
 
-    Raises `InitError`, and has written nothing, when one of them is there already or the folder cannot be used.
+    Raises `InitError`, without writing anything, when a file exists, the folder is not writable, or this
+    installation has no templates.
     """
     files = dict(_files(language, worker_name(folder)))
-    there = [str(path) for path in files if (folder / path).exists()]
-    if there:
+    if not files:
+        raise InitError(f"This installation has no templates in {_TEMPLATES / language}. Reinstall Stepwell.")
+    existing = [str(path) for path in files if (folder / path).exists()]
+    if existing:
         raise InitError(
-            f"{folder} has {', '.join(there)} already, and nothing is overwritten. Name another folder: "
+            f"{folder} already contains {', '.join(existing)}; nothing was written. Choose another folder: "
             "`stepwell init PATH`."
         )
     try:
@@ -52,7 +55,7 @@ def write_project(folder: Path, language: Language) -> list[Path]:
             (folder / path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InitError(
-            f"The project cannot be written to {folder} ({error.strerror}). Name a folder that you may write to."
+            f"Can't write to {folder} ({error.strerror}). Choose a folder that you can write to."
         ) from None
     return list(files)
 
@@ -60,32 +63,35 @@ def write_project(folder: Path, language: Language) -> list[Path]:
 def _files(language: Language, name: str) -> Iterator[tuple[Path, str]]:
     root = _TEMPLATES / language
     for source in sorted(path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
-        path = source.relative_to(root)
-        text = Template(source.read_text(encoding="utf-8")).substitute(name=name)
-        yield path.with_name(_STORED_AS.get(path.name, path.name)), text
+        path = Path(*(_STORED_AS.get(part, part) for part in source.relative_to(root).parts))
+        yield path, Template(source.read_text(encoding="utf-8")).substitute(name=name)
 
 
 def _quoted(path: Path) -> str:
-    """As a shell takes it, a name that begins like an option included."""
+    """The path quoted for a shell, even when it begins like an option."""
     text = str(path)
     return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 @click.command()
 @click.argument("path", required=False, type=click.Path(path_type=Path))
-@click.option("--python", is_flag=True, help="A Python Worker (the default).")
-@click.option("--typescript", is_flag=True, help="A TypeScript Worker.")
+@click.option("--python", is_flag=True, help="Create a Python Worker (default).")
+@click.option("--typescript", is_flag=True, help="Create a TypeScript Worker.")
 def init(path: Path | None, python: bool, typescript: bool) -> None:
-    """Make a small working project in PATH (or here)."""
+    """Create a starter project in PATH (default: current folder)."""
     if python and typescript:
-        raise click.UsageError("--python and --typescript were both given; a project is made in one of them.")
+        raise click.UsageError("Use either --python or --typescript.")
     language: Language = "typescript" if typescript else "python"
     folder = (path or Path()).absolute()
     try:
         written = write_project(folder, language)
     except InitError as error:
         fail(str(error))
-    click.echo(f"Made a {'Python' if language == 'python' else 'TypeScript'} Worker in {folder}:")
+    click.echo(f"Created a {_LANGUAGE[language]} Worker in {folder}:")
     for file in written:
         click.echo(f"  {file}")
-    click.echo(f"Next: {f'cd {_quoted(path)} && ' if path else ''}{_NEXT[language]}")
+    where = f" {_quoted(path)}" if path else ""
+    if language == "typescript":
+        click.echo(f"Install: npm install{f' --prefix{where}' if where else ''}")
+    click.echo(f"Run:     stepwell dev{where}")
+    click.echo(f"Test:    {f'cd{where} && ' if where else ''}python -m pytest")

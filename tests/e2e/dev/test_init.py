@@ -9,18 +9,17 @@ from pathlib import Path
 from tests.e2e.process import DevProcess, stepwell, until
 
 
-def test_a_new_python_project_runs_without_a_change(dev: Callable[..., DevProcess], tmp_path: Path) -> None:
+def test_a_new_python_project_runs_unchanged(dev: Callable[..., DevProcess], tmp_path: Path) -> None:
     subprocess.run([stepwell(), "init", str(tmp_path / "shop")], check=True, capture_output=True)
     server = dev(tmp_path / "shop")
 
-    instance_id = server.post("/", {"name": "Ada"})["id"]
-    server.until_status("greeting", instance_id, "waiting")
-    server.advance(10_000)
+    assert server.post("/orders", {"id": "o-1", "cents": 4500}) == {"id": "o-1"}
+    server.until_output("charging 4500")
+    assert server.post("/orders/o-1/approval", {"approved": True}) == {"sent": True}
+    server.advance(3_600_000)
 
-    until("complete", lambda: server.get(f"/?id={instance_id}")["status"] == "complete")
-    assert server.get(f"/?id={instance_id}")["output"] == {"sent": "Hello, Ada!"}
-    server.until_output("sending: Hello, Ada!")
-    assert "POST" in server.http.get("/").text
+    until("complete", lambda: server.get("/orders/o-1")["status"] == "complete")
+    assert server.get("/orders/o-1")["output"] == {"state": "shipped", "paid": 4500, "parcel": "parcel-o-1"}
 
 
 def test_a_new_project_keeps_its_state_in_a_folder_of_its_own(

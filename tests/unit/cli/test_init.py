@@ -26,7 +26,17 @@ def test_a_new_project_is_a_python_worker(tmp_path: Path) -> None:
     result = init(tmp_path / "shop")
 
     assert result.exit_code == 0
-    assert files(tmp_path / "shop") == {".gitignore", "README.md", "src/entry.py", "wrangler.jsonc"}
+    assert files(tmp_path / "shop") == {
+        ".gitignore",
+        ".vscode/launch.json",
+        ".vscode/settings.json",
+        "AGENTS.md",
+        "README.md",
+        "pyproject.toml",
+        "src/entry.py",
+        "tests/test_orders.py",
+        "wrangler.jsonc",
+    }
 
 
 def test_the_flag_python_says_what_is_the_default(tmp_path: Path) -> None:
@@ -60,39 +70,45 @@ def test_without_a_path_it_is_made_here(tmp_path: Path, monkeypatch: pytest.Monk
     result = init()
 
     assert "wrangler.jsonc" in files(tmp_path)
-    assert "Next: stepwell dev" in result.output
+    assert "Run:     stepwell dev\n" in result.output
 
 
 def test_it_says_what_it_made_and_what_comes_next(tmp_path: Path) -> None:
     result = init(tmp_path / "shop")
 
     assert result.output.splitlines() == [
-        f"Made a Python Worker in {tmp_path / 'shop'}:",
+        f"Created a Python Worker in {tmp_path / 'shop'}:",
+        "  AGENTS.md",
         "  README.md",
         "  .gitignore",
+        "  pyproject.toml",
         "  src/entry.py",
+        "  tests/test_orders.py",
+        "  .vscode/launch.json",
+        "  .vscode/settings.json",
         "  wrangler.jsonc",
-        f"Next: cd {tmp_path / 'shop'} && stepwell dev",
+        f"Run:     stepwell dev {tmp_path / 'shop'}",
+        f"Test:    cd {tmp_path / 'shop'} && python -m pytest",
     ]
 
 
 @pytest.mark.parametrize(
-    ("folder", "next_line"),
-    [("my shop", "Next: cd 'my shop' && stepwell dev"), ("-shop", "Next: cd ./-shop && stepwell dev")],
+    ("folder", "test_line"),
+    [("my shop", "cd 'my shop' && python -m pytest"), ("-shop", "cd ./-shop && python -m pytest")],
 )
-def test_what_comes_next_can_be_pasted_into_a_shell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, next_line: str
+def test_the_next_commands_can_be_pasted_into_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, test_line: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    assert init("--", folder).output.splitlines()[-1] == next_line
+    assert init("--", folder).output.splitlines()[-1] == f"Test:    {test_line}"
 
 
 def test_a_project_in_two_languages_is_refused(tmp_path: Path) -> None:
     result = init(tmp_path / "shop", "--python", "--typescript")
 
     assert result.exit_code == 2
-    assert "--python and --typescript were both given" in result.output
+    assert "Use either --python or --typescript." in result.output
     assert not (tmp_path / "shop").exists()
 
 
@@ -102,9 +118,19 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     result = init(tmp_path)
 
     assert result.exit_code == 1
-    assert "has wrangler.jsonc already" in result.output
+    assert "already contains wrangler.jsonc; nothing was written" in result.output
     assert files(tmp_path) == {"wrangler.jsonc"}
     assert (tmp_path / "wrangler.jsonc").read_text() == "mine"
+
+
+def test_an_installation_without_templates_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stepwell.emulator.cli.init._TEMPLATES", tmp_path / "nothing")
+
+    result = init(tmp_path / "shop")
+
+    assert result.exit_code == 1
+    assert "has no templates" in result.output
+    assert not (tmp_path / "shop").exists()
 
 
 def test_files_of_other_names_stay_beside_the_project(tmp_path: Path) -> None:
@@ -120,7 +146,7 @@ def test_a_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
     result = init(tmp_path / "file")
 
     assert result.exit_code == 1
-    assert "cannot be written" in result.output
+    assert "Can't write to" in result.output
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="this user may write everywhere")

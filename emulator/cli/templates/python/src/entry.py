@@ -1,39 +1,44 @@
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from workers import Response, WorkerEntrypoint, WorkflowEntrypoint
 
 
-class GreetingWorkflow(WorkflowEntrypoint):
+class OrderWorkflow(WorkflowEntrypoint):
     async def run(self, event, step):
-        name = event["payload"].get("name", "world")
+        order = event["payload"]
 
-        # What a step returns is stored: it does not run again when the instance goes on after a sleep or a crash.
-        @step.do("write")
-        async def write():
-            return f"Hello, {name}!"
+        # The result of a step is stored. The step does not run again after a sleep, a crash or a restart.
+        @step.do("charge", config={"retries": {"limit": 3, "delay": "1 second", "backoff": "exponential"}})
+        async def charge():
+            print("charging", order["cents"])
+            return {"paid": order["cents"]}
 
-        text = await write()
+        payment = await charge()
+        approval = await step.wait_for_event("approval", "approval", timeout="2 days")
+        if not approval["payload"]["approved"]:
+            return {"state": "cancelled"}
 
-        await step.sleep("wait for the right moment", "10 seconds")
+        await step.sleep("time to cancel", "1 hour")
 
-        # A step that raises is tried again: here three times, after 1, 2 and 4 seconds.
-        @step.do("send", config={"retries": {"limit": 3, "delay": "1 second", "backoff": "exponential"}})
-        async def send():
-            print("sending:", text)
-            return {"sent": text}
+        @step.do("ship")
+        async def ship():
+            return f"parcel-{event['instanceId']}"
 
-        return await send()
+        return {"state": "shipped", "paid": payment["paid"], "parcel": await ship()}
 
 
 class Default(WorkerEntrypoint):
     async def fetch(self, request):
-        if request.method == "POST":
-            instance = await self.env.GREETING.create(params=await request.json())
-            return Response.json({"id": instance.id})
-
-        query = parse_qs(urlsplit(request.url).query)
-        if "id" not in query:
-            return Response('POST {"name": "..."} starts a greeting, GET /?id=... shows it.')
-
-        instance = await self.env.GREETING.get(query["id"][0])
-        return Response.json(await instance.status())
+        match (request.method, urlsplit(request.url).path.strip("/").split("/")):
+            case ("POST", ["orders"]):
+                order = await request.json()
+                instance = await self.env.ORDERS.create(id=order["id"], params=order)
+                return Response.json({"id": instance.id}, status=201)
+            case ("POST", ["orders", order_id, "approval"]):
+                instance = await self.env.ORDERS.get(order_id)
+                await instance.send_event(type="approval", payload=await request.json())
+                return Response.json({"sent": True})
+            case ("GET", ["orders", order_id]):
+                instance = await self.env.ORDERS.get(order_id)
+                return Response.json(await instance.status())
+        return Response("Not found", status=404)

@@ -1,44 +1,58 @@
 import { WorkflowEntrypoint, type WorkflowEvent, type WorkflowStep } from "cloudflare:workers";
 
 interface Env {
-  GREETING: Workflow<Params>;
+  ORDERS: Workflow<Order>;
 }
 
-interface Params {
-  name?: string;
+interface Order {
+  id?: string;
+  cents: number;
 }
 
-export class GreetingWorkflow extends WorkflowEntrypoint<Env, Params> {
-  async run(event: WorkflowEvent<Params>, step: WorkflowStep) {
-    // What a step returns is stored: it does not run again when the instance goes on after a sleep or a crash.
-    const text = await step.do("write", async () => `Hello, $${event.payload.name ?? "world"}!`);
+export class OrderWorkflow extends WorkflowEntrypoint<Env, Order> {
+  async run(event: WorkflowEvent<Order>, step: WorkflowStep) {
+    const order = event.payload;
 
-    await step.sleep("wait for the right moment", "10 seconds");
-
-    // A step that throws is tried again: here three times, after 1, 2 and 4 seconds.
-    return await step.do(
-      "send",
+    // The result of a step is stored. The step does not run again after a sleep, a crash or a restart.
+    const payment = await step.do(
+      "charge",
       { retries: { limit: 3, delay: "1 second", backoff: "exponential" } },
       async () => {
-        console.log("sending:", text);
-        return { sent: text };
+        console.log("charging", order.cents);
+        return { paid: order.cents };
       },
     );
+
+    const approval = await step.waitForEvent<{ approved: boolean }>("approval", { type: "approval", timeout: "2 days" });
+    if (!approval.payload.approved) {
+      return { state: "cancelled" };
+    }
+
+    await step.sleep("time to cancel", "1 hour");
+    const parcel = await step.do("ship", async () => `parcel-$${event.instanceId}`);
+    return { state: "shipped", paid: payment.paid, parcel };
   }
 }
 
 export default {
   async fetch(request, env): Promise<Response> {
-    if (request.method === "POST") {
-      const instance = await env.GREETING.create({ params: await request.json<Params>() });
-      return Response.json({ id: instance.id });
+    const [collection, id, action] = new URL(request.url).pathname.split("/").filter(Boolean);
+    if (collection !== "orders") {
+      return new Response("Not found", { status: 404 });
     }
-
-    const id = new URL(request.url).searchParams.get("id");
-    if (id === null) {
-      return new Response('POST {"name": "..."} starts a greeting, GET /?id=... shows it.');
+    if (request.method === "POST" && id === undefined) {
+      const order = await request.json<Order>();
+      const instance = await env.ORDERS.create({ id: order.id, params: order });
+      return Response.json({ id: instance.id }, { status: 201 });
     }
-    const instance = await env.GREETING.get(id);
+    if (id === undefined) {
+      return new Response("Not found", { status: 404 });
+    }
+    const instance = await env.ORDERS.get(id);
+    if (request.method === "POST" && action === "approval") {
+      await instance.sendEvent({ type: "approval", payload: await request.json() });
+      return Response.json({ sent: true });
+    }
     return Response.json(await instance.status());
   },
 } satisfies ExportedHandler<Env>;
