@@ -38,11 +38,15 @@ def commands(session: str) -> list[Command]:
     return found
 
 
-def follow(command: Command, dev: DevProcess) -> None:
-    """Runs a command against a running server until it says what the page says; one that sends runs once."""
+def follow(command: Command, dev: DevProcess, executable: str | None = None) -> None:
+    """Run a command of a page against a running server and compare the output with the page.
+
+    Reads are repeated until they agree; commands that send something run once. `executable` is the `stepwell` that
+    runs.
+    """
     address = urlsplit(dev.url).netloc
     line = command.text.replace("localhost:8787", address)
-    line = _OUR_COMMAND.sub(rf"{stepwell()} \1\2 --port {address.rpartition(':')[2]}", line)
+    line = _OUR_COMMAND.sub(rf"{executable or stepwell()} \1\2 --port {address.rpartition(':')[2]}", line)
     seen = ""
 
     def agrees() -> bool:

@@ -15,13 +15,13 @@ from stepwell.emulator.config.problems import Problems
 from stepwell.emulator.config.settings import file_layer, resolve_settings
 from stepwell.emulator.limits import Limits
 from tests.docs.markdown import ROOT, Block, blocks, pages
-from tests.docs.sessions import appears, commands, follow
+from tests.docs.sessions import commands, follow
 from tests.e2e.conftest import dev as dev  # the fixture
-from tests.e2e.process import DevProcess, until
+from tests.e2e.process import DevProcess
 
 OURS = [page for page in pages() if page.name not in ("javascript.md", "testing.md")]
 #: How the blocks of a language are tried; `text` are drawings and output that a session checks.
-TRIED = {"sh", "console", "toml", "text"}
+TRIED = {"sh", "console", "toml", "text", "python"}
 SAMPLES = ROOT / "fixtures" / "workers"
 
 
@@ -35,38 +35,12 @@ def test_every_example_is_of_a_kind_that_is_tried(page: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="needs curl and bash")
-def test_the_readme_s_session_goes_as_it_says(dev: Callable[..., DevProcess]) -> None:
-    readme = ROOT / "README.md"
-    start = found(readme, "sh")[0].text.split(" && ")[-1]
-    server = dev(ROOT / start.rpartition(" ")[2])
-
-    for block in found(readme, "console"):
-        for command in commands(block.text):
-            follow(command, server)
-
-    (shown,) = (block.text for block in found(readme, "text"))
-    until(
-        f"the lines\n{shown}\nin",
-        lambda: appears(shown, server.output),
-        patience_s=3,
-        explain=lambda: server.last_words,
-    )
-
-
-@pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="needs curl and bash")
 def test_the_calls_of_the_http_api_page_are_answered_as_it_says(dev: Callable[..., DevProcess]) -> None:
     server = dev(SAMPLES / "py-orders")
 
     for block in found(ROOT / "docs" / "http-api.md", "console"):
         for command in commands(block.text):
             follow(command, server)
-
-
-def test_the_readme_s_first_command_starts_a_sample() -> None:
-    start = found(ROOT / "README.md", "sh")[0].text.split(" && ")
-
-    assert start[:2] == ["python3 -m venv .venv", ".venv/bin/pip install -e ."]
-    assert start[2].startswith(".venv/bin/stepwell dev fixtures/workers/")
 
 
 def test_the_settings_file_of_the_page_is_one_that_is_read(tmp_path: Path) -> None:

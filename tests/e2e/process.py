@@ -44,10 +44,14 @@ class DevProcess:
     """Starts on construction; use it in a `with` block, which kills what is left of it."""
 
     def __init__(
-        self, *arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
+        self,
+        *arguments: str | Path,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        command: str | Path | None = None,
     ) -> None:
         self._process = subprocess.Popen(
-            [stepwell(), "dev", *map(str, arguments)],
+            [str(command or stepwell()), "dev", *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
