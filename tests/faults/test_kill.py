@@ -1,6 +1,9 @@
 """SIGKILL at random moments, over and over: nothing is lost, nothing that completed is done twice.
 
 `STEPWELL_KILLS` and `STEPWELL_SEED` in the environment give another number of kills and another course.
+The long run:
+
+    STEPWELL_KILLS=1000 python -m pytest tests/faults/test_kill.py -n 0 -s
 """
 
 from __future__ import annotations
@@ -15,17 +18,19 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.process import DevProcess, until
-from tests.faults.books import Attempts, Instance, read
+from tests.faults.books import Attempts, Instance, Undone, read
 from tests.faults.traffic import Traffic, expected_output
 
 WORKER = Path(__file__).parent / "worker"
 KILLS = int(os.environ.get("STEPWELL_KILLS", "210"))
 SEED = int(os.environ.get("STEPWELL_SEED", "20261"))
 INSTANCES = 2 * KILLS
+UNDONE = KILLS
 #: One life in so many ends while the process starts.
 EARLY_END = 5
 
 Books = list[tuple[str, Attempts]]
+Rollbacks = list[tuple[str, Undone]]
 
 
 # -- what must hold of every step; each gives those of which it does not
@@ -71,6 +76,64 @@ def did_work_twice_only_in_attempts_recorded_as_crashed(books: Books) -> Books:
     ]
 
 
+# -- what must hold of every rollback; each gives those of which it does not
+
+
+def ran_every_handler(undone: Rollbacks) -> Rollbacks:
+    return [(id, one) for id, one in undone if set(one.handlers) != set(one.steps) or not one.steps]
+
+
+def completed(undone: Rollbacks) -> Rollbacks:
+    return [(id, one) for id, one in undone if one.outcome != {"outcome": "complete", "error": None}]
+
+
+def started_once(undone: Rollbacks) -> Rollbacks:
+    return [(id, one) for id, one in undone if one.times_started != 1]
+
+
+def ran_no_handler_after_an_older_one_began(undone: Rollbacks) -> Rollbacks:
+    """So newest first, and none that has completed a second time."""
+    return [(id, one) for id, one in undone if one.order != sorted(one.order, key=one.steps.index, reverse=True)]
+
+
+def undid_again_only_after_a_crash(undone: Rollbacks) -> Rollbacks:
+    return [
+        (id, one)
+        for id, one in undone
+        for handler in one.handlers.values()
+        if not 1 <= len(handler.did) <= 1 + list(handler.ended.values()).count("crashed")
+    ]
+
+
+def recorded_each_attempt_of_a_handler_before_it_ran(undone: Rollbacks) -> Rollbacks:
+    return [
+        (id, one)
+        for id, one in undone
+        for handler in one.handlers.values()
+        if len(handler.began) > len(handler.started)
+    ]
+
+
+def recorded_handlers_like_steps(undone: Rollbacks) -> Rollbacks:
+    return [
+        (id, one)
+        for id, one in undone
+        for name, handler in one.handlers.items()
+        for check in (completed_once, counted_its_attempts_without_a_gap, ended_every_attempt_that_was_counted)
+        if check([(name, handler)])
+    ]
+
+
+UNDONE_HOLDS: tuple[Callable[[Rollbacks], Rollbacks], ...] = (
+    ran_every_handler,
+    completed,
+    started_once,
+    ran_no_handler_after_an_older_one_began,
+    undid_again_only_after_a_crash,
+    recorded_each_attempt_of_a_handler_before_it_ran,
+    recorded_handlers_like_steps,
+)
+
 HOLDS: tuple[Callable[[Books], Books], ...] = (
     completed_once,
     never_ran_after_it_completed,
@@ -85,9 +148,14 @@ HOLDS: tuple[Callable[[Books], Books], ...] = (
 
 # One test: pytest-xdist would kill the emulator anew for each process that takes one of several. It takes two
 # minutes where nothing else runs.
-@pytest.mark.timeout(900)
-def test_after_hundreds_of_kills_every_instance_is_complete_and_no_completed_step_ran_again(tmp_path: Path) -> None:
-    instances = survive(tmp_path)
+@pytest.mark.timeout(900 + 5 * KILLS)
+def test_after_hundreds_of_kills_every_instance_is_complete_and_no_completed_step_or_handler_ran_again(
+    tmp_path: Path,
+) -> None:
+    everything = survive(tmp_path)
+    instances = [instance for instance in everything if instance.id.startswith("i-")]
+    undone = [instance for instance in everything if instance.id.startswith("u-")]
+    check_rollbacks(undone)
     books = [(f"{instance.id} {name}", one) for instance in instances for name, one in instance.steps.items()]
 
     assert len(instances) == INSTANCES
@@ -95,6 +163,20 @@ def test_after_hundreds_of_kills_every_instance_is_complete_and_no_completed_ste
     assert [i.id for i in instances if i.output != expected_output(int(i.id.partition("-")[2]))] == []
     assert {check.__name__: wrong[:5] for check in HOLDS if (wrong := check(books))} == {}
     assert_that_kills_have_hit(books)
+
+
+def check_rollbacks(instances: list[Instance]) -> None:
+    rollbacks = [(instance.id, instance.undone) for instance in instances if instance.undone is not None]
+    ends = Counter(
+        end for _, one in rollbacks for handler in one.handlers.values() for end in handler.ended.values()
+    )
+    hit = sum(any("crashed" in handler.ended.values() for handler in one.handlers.values()) for _, one in rollbacks)
+    print(f"{len(rollbacks)} rollbacks, {hit} of them cut off at least once; attempts of handlers: {dict(ends)}")
+
+    assert len(rollbacks) == len(instances) == UNDONE
+    assert {instance.status for instance in instances} == {"errored"}
+    assert {check.__name__: wrong[:5] for check in UNDONE_HOLDS if (wrong := check(rollbacks))} == {}
+    assert ends["crashed"] >= KILLS // 10
 
 
 def assert_that_kills_have_hit(books: Books) -> None:
@@ -108,7 +190,7 @@ def assert_that_kills_have_hit(books: Books) -> None:
 def survive(folder: Path) -> list[Instance]:
     """What the books say after all kills, and after a last life that nobody ended."""
     chance = random.Random(SEED)
-    traffic = Traffic(INSTANCES, folder / "ledger")
+    traffic = Traffic(INSTANCES, UNDONE, folder / "ledger")
     (folder / "ledger").touch()
     for _ in range(KILLS):
         with emulator(folder) as process:
@@ -118,7 +200,7 @@ def survive(folder: Path) -> list[Instance]:
             asking.join(20)
     with emulator(folder) as process:
         traffic.finish(process)
-        until("all instances are finished", lambda: finished(process) == INSTANCES, patience_s=60)
+        until("all instances are finished", lambda: finished(process) == INSTANCES + UNDONE, patience_s=120)
         assert process.stop() == 0
     return read(folder / "state" / "stepwell.sqlite", folder / "ledger")
 
@@ -137,5 +219,8 @@ def live(process: DevProcess, chance: random.Random) -> None:
 
 
 def finished(process: DevProcess) -> int:
-    counts = process.get("/client/v4/accounts/local/workflows/chaos")["result"]["instances"]
-    return sum(counts.get(status, 0) for status in ("complete", "errored", "terminated"))
+    counts = [
+        process.get(f"/client/v4/accounts/local/workflows/{name}")["result"]["instances"]
+        for name in ("chaos", "undo")
+    ]
+    return sum(count.get(status, 0) for count in counts for status in ("complete", "errored", "terminated"))

@@ -18,8 +18,10 @@ _PER_LIFE: Final = 2
 class Traffic:
     """`created` and `told` are what the server has confirmed, over all its lives."""
 
-    def __init__(self, instances: int, ledger: Path) -> None:
+    def __init__(self, instances: int, undone: int, ledger: Path) -> None:
+        """`instances` of the Workflow that completes, `undone` of the one that rolls back."""
         self._ids = [f"i-{n}" for n in range(instances)]
+        self._undone = [f"u-{n}" for n in range(undone)]
         self._ledger = ledger
         self.created: set[str] = set()
         self.told: set[str] = set()
@@ -33,7 +35,7 @@ class Traffic:
     def finish(self, process: DevProcess) -> None:
         """Asks for all that is left of a process that nobody kills."""
         with httpx.Client(base_url=process.url, trust_env=False, timeout=20) as client:
-            while len(self.told) < len(self._ids):
+            while len(self.told) < len(self._ids) or not self.created.issuperset(self._undone):
                 self._round(client, most=len(self._ids))
 
     def _ask(self, process: DevProcess) -> None:
@@ -52,7 +54,9 @@ class Traffic:
         for instance_id in [i for i in self._ids if i in self.created and i not in self.told]:
             self._post(client, "/event", {"id": instance_id, "n": _number(instance_id)})
             self.told.add(instance_id)
-        for instance_id in [i for i in self._ids if i not in self.created][:most]:
+        new = [i for i in self._ids if i not in self.created][:most]
+        new += [i for i in self._undone if i not in self.created][: max(most // 2, 1)]
+        for instance_id in new:
             params = {"n": _number(instance_id), "ledger": str(self._ledger)}
             self._post(client, "/create", {"id": instance_id, "params": params})
             self.created.add(instance_id)

@@ -14,8 +14,8 @@ from stepwell.emulator.engine.instance import Instance
 from stepwell.emulator.engine.introspection import Point
 from stepwell.emulator.engine.passes.delays import is_non_retryable, unprefixed
 from stepwell.emulator.engine.passes.rollback import TERMINATED, Rollbacks, RollingBack
+from stepwell.emulator.engine.passes.rollback_progress import RollbackProgress
 from stepwell.emulator.engine.passes.run import Run
-from stepwell.emulator.engine.rollback_progress import RollbackProgress
 from stepwell.emulator.engine.time.retention import Retention
 from stepwell.emulator.storage.records import EventType, Status, StepRow, Trigger
 

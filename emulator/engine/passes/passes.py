@@ -25,9 +25,9 @@ from stepwell.emulator.engine.instance import Instance
 from stepwell.emulator.engine.introspection import Point, Reached
 from stepwell.emulator.engine.passes.outcomes import Outcomes
 from stepwell.emulator.engine.passes.rollback import Rollbacks
+from stepwell.emulator.engine.passes.rollback_progress import rollback_progress
 from stepwell.emulator.engine.passes.run import Run
 from stepwell.emulator.engine.passes.steps import Steps
-from stepwell.emulator.engine.rollback_progress import rollback_progress
 from stepwell.emulator.engine.time.timers import Alarm
 from stepwell.emulator.storage.records import FINITE, EventType, PassCause, Status, StepKind, StepRow
 

@@ -21,8 +21,8 @@ from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.instance import Instance
 from stepwell.emulator.engine.passes.delays import delay_before_retry, is_non_retryable
 from stepwell.emulator.engine.passes.retries import StepConfig, StepConfigs
+from stepwell.emulator.engine.passes.rollback_progress import HandlerProgress, RollbackProgress
 from stepwell.emulator.engine.passes.streams import stored_stream
-from stepwell.emulator.engine.rollback_progress import HandlerProgress, RollbackProgress
 from stepwell.emulator.storage.records import EventType, StepRow, StepState
 
 _T = EventType

@@ -17,8 +17,14 @@ class Ledger:
         self._instance_id = instance_id
 
     def note(self, ctx, word):
-        line = f"{self._instance_id} {ctx.step.name}-{ctx.step.count} {ctx.attempt} {word}\n"
-        os.write(self._file, line.encode())
+        self._write(f"{ctx.step.name}-{ctx.step.count} {ctx.attempt} {word}")
+
+    def note_undo(self, step_name, word):
+        """Handlers do not know which attempt they are."""
+        self._write(f"{step_name} 0 {word}")
+
+    def _write(self, text):
+        os.write(self._file, f"{self._instance_id} {text}\n".encode())
 
     def close(self):
         os.close(self._file)
@@ -59,12 +65,47 @@ class Chaos(WorkflowEntrypoint):
         return results
 
 
+class Undo(WorkflowEntrypoint):
+    """Fails at its end, and undoes what its steps did."""
+
+    async def run(self, event, step):
+        ledger = Ledger(event.payload.ledger, event.instanceId)
+        n = event.payload.n
+        failed = set()
+
+        def do(name, takes_ms):
+            async def undo(given):
+                ledger.note_undo(given["stepName"], "undoing")
+                await asyncio.sleep(3 * takes_ms / 1000)
+                if name == "flaky" and given["stepName"] not in failed:
+                    failed.add(given["stepName"])
+                    raise ConnectionError("not yet")
+                ledger.note_undo(given["stepName"], "undone")
+
+            @step.do(name, config=PATIENT, rollback=undo, rollback_config=PATIENT)
+            async def did(ctx):
+                ledger.note(ctx, "began")
+                await asyncio.sleep(takes_ms / 4000)
+                ledger.note(ctx, "did")
+
+            return did()
+
+        await do("first", 40)
+        await asyncio.gather(*(do("many", 20 + 10 * i) for i in range(3)))
+        await do("flaky", 10 + n % 40)
+        if n % 2:
+            await step.sleep("nap", 20)
+        await do("last", 60)
+        raise ValueError("undo")
+
+
 class Default(WorkerEntrypoint):
     async def fetch(self, request):
         asked = await request.json()
         if request.url.endswith("/create"):
+            workflow = self.env.UNDO if asked["id"].startswith("u-") else self.env.CHAOS
             try:
-                await self.env.CHAOS.create(id=asked["id"], params=asked["params"])
+                await workflow.create(id=asked["id"], params=asked["params"])
             except Exception as error:  # an earlier life may have made it without saying so
                 if "already_exists" not in str(error):
                     raise
