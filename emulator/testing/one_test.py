@@ -4,37 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
-from stepwell.bindings.values.times import datetime_ms
 from stepwell.emulator.testing.blocking import Blocking, BlockingLoop
 from stepwell.emulator.testing.control import ClockControl, EngineControl
 from stepwell.emulator.testing.determinism import findings_report
 from stepwell.emulator.testing.emulation import IN_MEMORY, Emulation, Options
 from stepwell.emulator.testing.errors import NotDeterministic, UnusedMocks
 from stepwell.emulator.testing.explain import summary
-from stepwell.emulator.testing.target import CONFIGS
+from stepwell.emulator.testing.markers import marked, named_project, nearest_project, start_at, where_searched
 from stepwell.emulator.testing.unused import unused_mocks
 from stepwell.emulator.testing.workflows import Workflows
-
-KEYWORDS: Final = frozenset(
-    {
-        "project",
-        "env",
-        "vars",
-        "limits",
-        "compat",
-        "auto_advance",
-        "start_at",
-        "on_disk",
-        "check_mocks",
-        "patience",
-    }
-)
 
 
 class OneTest:
@@ -55,12 +38,12 @@ class OneTest:
     @staticmethod
     def of(request: pytest.FixtureRequest, project: Any) -> OneTest:
         """Reads the marker, the fixture `workflow_project` and the configuration."""
-        marked = _marked(request.node)
-        emulation = Emulation(_options(request, marked))
-        workflows = Workflows(emulation)
+        keywords = marked(request.node)
+        emulation = Emulation(_options(request, keywords))
         path = project_of(request, project)
+        workflows = Workflows(emulation, "" if path is not None else where_searched(request.path))
         if path is not None:
-            workflows.load(path, env=marked.get("env"), vars=marked.get("vars"))
+            workflows.load(path, env=keywords.get("env"), vars=keywords.get("vars"))
         return OneTest(emulation, workflows, plain=is_plain(request))
 
     def move_clock_by_itself(self) -> None:
@@ -104,62 +87,25 @@ def is_plain(request: pytest.FixtureRequest) -> bool:
 
 def project_of(request: pytest.FixtureRequest, project: Any) -> Path | None:
     """The project of a test: that of its marker, of the fixture, of the configuration, or the nearest one above."""
-    found = _marked(request.node).get("project") or project or request.config.getini("workflow_project")
-    return _path(found, request) if found else _nearest(request)
+    keywords = marked(request.node)
+    if project and not keywords.get("project"):
+        return request.config.rootpath / Path(project)
+    return named_project(request.node, keywords) or nearest_project(request.path)
 
 
-def _marked(node: Any) -> Mapping[str, Any]:
-    """The keywords of all `workflows` markers; the nearest one counts."""
-    marked: dict[str, Any] = {}
-    for marker in node.iter_markers("workflows"):
-        unknown = set(marker.kwargs) - KEYWORDS
-        if marker.args or unknown:
-            raise pytest.UsageError(
-                f"@pytest.mark.workflows takes the keywords {', '.join(sorted(KEYWORDS))}; not "
-                f"{', '.join([*map(repr, marker.args), *sorted(unknown)])}"
-            )
-        marked = {**marker.kwargs, **marked}
-    return marked
-
-
-def _options(request: pytest.FixtureRequest, marked: Mapping[str, Any]) -> Options:
+def _options(request: pytest.FixtureRequest, keywords: Mapping[str, Any]) -> Options:
     config = request.config
-    auto_advance = marked.get("auto_advance")
+    auto_advance = keywords.get("auto_advance")
     database = IN_MEMORY
-    if marked.get("on_disk"):
+    if keywords.get("on_disk"):
         database = str(request.getfixturevalue("tmp_path") / "stepwell.sqlite")
     return Options(
         database=database,
-        start_at=_start_at(marked.get("start_at")),
+        start_at=start_at(keywords.get("start_at")),
         auto_advance=bool(config.getini("workflow_auto_advance")) if auto_advance is None else auto_advance,
-        patience_ms=round(float(marked.get("patience", config.getini("workflow_patience"))) * 1000),
+        patience_ms=round(float(keywords.get("patience", config.getini("workflow_patience"))) * 1000),
         replay_always=config.getoption("workflow_replay") == "always",
-        check_mocks=marked.get("check_mocks", True),
-        limits=marked.get("limits") or {},
-        compat=marked.get("compat") or {},
+        check_mocks=keywords.get("check_mocks", True),
+        limits=keywords.get("limits") or {},
+        compat=keywords.get("compat") or {},
     )
-
-
-def _start_at(given: Any) -> int | None:
-    """Milliseconds, a datetime, or a date text such as "2026-03-01T09:00:00Z"; naive ones are UTC."""
-    if given is None or isinstance(given, int):
-        return given
-    moment = datetime.fromisoformat(given) if isinstance(given, str) else given
-    return datetime_ms(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
-
-
-def _path(given: Any, request: pytest.FixtureRequest) -> Path:
-    """Relative paths count from pytest's root folder."""
-    return request.config.rootpath / Path(given)
-
-
-def _nearest(request: pytest.FixtureRequest) -> Path | None:
-    """The wrangler file above the test's file that is nearest, within pytest's root folder."""
-    root = request.config.rootpath
-    for folder in request.path.parents:
-        for name in CONFIGS:
-            if (folder / name).is_file():
-                return folder / name
-        if folder == root or root not in folder.parents:
-            break
-    return None

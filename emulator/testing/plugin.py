@@ -62,6 +62,19 @@ def pytest_load_initial_conftests() -> None:
     ProjectFinder.installed()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuses markers that mean nothing, before any test runs."""
+    with_marker = [item for item in items if item.get_closest_marker("workflows") is not None]
+    if not with_marker:
+        return
+    from stepwell.emulator.testing.markers import problems_of
+
+    problems = {item.nodeid: found for item in with_marker if (found := problems_of(item))}
+    if problems:
+        lines = [f"{test}: @pytest.mark.workflows: {one}" for test, found in problems.items() for one in found]
+        raise pytest.UsageError("\n".join(lines))
+
+
 # -- fixtures --------------------------------------------------------------------------------------------------
 
 

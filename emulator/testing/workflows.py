@@ -23,8 +23,10 @@ class UnknownWorkflow(AttributeError):
 class Workflows:
     """`workflows.MY_WORKFLOW` by binding, `workflows["my-workflow"]` also by the Workflow's own name."""
 
-    def __init__(self, emulation: Emulation) -> None:
+    def __init__(self, emulation: Emulation, where_searched: str = "") -> None:
+        """`where_searched` says where a project was looked for in vain."""
         self._emulation = emulation
+        self._where_searched = where_searched
 
     # -- setting up
     def load(
@@ -102,9 +104,11 @@ class Workflows:
     def _unknown(self, name: str) -> str:
         known = list(self._emulation.bindings())
         if not known:
+            searched = f" and {self._where_searched}" if self._where_searched else ""
             return (
-                f"there is no Workflow {name}, nor any other: give a class with workflows.define(...) or a project "
-                "with workflows.load(...), or set workflow_project in pytest's configuration"
+                f"there is no Workflow {name}: this test has defined none{searched}. Set workflow_project in "
+                "pytest's configuration to the folder of the Worker, or use workflows.load(...) or "
+                "workflows.define(...)"
             )
         hint = did_you_mean(name, known)
         return f"there is no Workflow {name}; there are {', '.join(known)}. {hint}".rstrip()

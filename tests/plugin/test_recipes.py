@@ -81,7 +81,7 @@ def test_no_two_recipes_have_the_same_name() -> None:
 
 def test_the_page_names_every_point_and_every_keyword() -> None:
     from stepwell.emulator.engine.introspection import Point
-    from stepwell.emulator.testing.one_test import KEYWORDS
+    from stepwell.emulator.testing.markers import KEYWORDS
 
     text = PAGE.read_text(encoding="utf-8")
 

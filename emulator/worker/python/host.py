@@ -25,7 +25,7 @@ from stepwell.emulator.worker.python.generation import PythonGeneration, version
 from stepwell.emulator.worker.python.handlers import Answered, NoHandler, call_handler, scheduled_controller
 from stepwell.emulator.worker.python.output import Emit, end_output, routed_output
 from stepwell.emulator.worker.python.source_loader import digest_of
-from stepwell.emulator.worker.user_logging import UserLogging
+from stepwell.emulator.worker.python.user_logging import UserLogging
 
 #: What Cloudflare takes on its free plan.
 MAX_BODY_BYTES: Final = 100 * 1024 * 1024

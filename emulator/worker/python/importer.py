@@ -34,9 +34,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, cast
 
-from stepwell.emulator.worker.module_names import is_private, private_module, public_module
-from stepwell.emulator.worker.public_modules import PublicModules, asking_load, current_load, is_elsewhere
 from stepwell.emulator.worker.python.library_finder import LibraryFinder
+from stepwell.emulator.worker.python.module_names import is_private, private_module, public_module
+from stepwell.emulator.worker.python.public_modules import PublicModules, asking_load, current_load, is_elsewhere
 from stepwell.emulator.worker.python.source_loader import FolderLoader, SourceFiles
 
 _OURS: Final = {

@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final
 
-from stepwell.emulator.worker.public_modules import is_elsewhere
+from stepwell.emulator.worker.python.public_modules import is_elsewhere
 
 _WORKERS: Final = "workers"
 

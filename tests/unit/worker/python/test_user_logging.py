@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stepwell.emulator.worker.user_logging import UserLogging
+from stepwell.emulator.worker.python.user_logging import UserLogging
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from stepwell.emulator.worker.public_modules import is_elsewhere
+from stepwell.emulator.worker.python.public_modules import is_elsewhere
 
 _Entry: TypeAlias = logging.Logger | logging.PlaceHolder
 _OURS: Final = "stepwell"
