@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from stepwell.bindings.values.decoding import copy as copy
 from stepwell.bindings.values.decoding import decode as decode
+from stepwell.bindings.values.decoding import has_cycle as has_cycle
 from stepwell.bindings.values.encoding import MAX_DEPTH as MAX_DEPTH
 from stepwell.bindings.values.encoding import encode as encode
 from stepwell.bindings.values.shapes import EMPTY_OBJECT_TEXT as EMPTY_OBJECT_TEXT

@@ -43,6 +43,26 @@ def _decode_tagged(text: str) -> Value:
         raise ValueError(f"not a value of this codec: {type(error).__name__}: {error}") from error
 
 
+def has_cycle(text: str) -> bool:
+    """Whether a container holds itself. Quotes within texts are escaped: no text looks like a reference."""
+    return '"$":"ref"' in text and _holds_itself(decode(text), set(), set())
+
+
+def _holds_itself(value: Value, around: set[int], checked: set[int]) -> bool:
+    """`around` are the containers that the value lies in; those in `checked` hold no cycle."""
+    key = id(value)
+    if not isinstance(value, dict | list | set) or key in checked:
+        return False
+    if key in around:
+        return True
+    around.add(key)
+    items = value.values() if isinstance(value, dict) else value
+    found = any(_holds_itself(item, around, checked) for item in items)
+    around.discard(key)
+    checked.add(key)
+    return found
+
+
 def copy(value: Value, text: Encoded) -> Value:
     """What decoding `text`, the encoding of `value`, gives; saves the work for values that never change."""
     return value if type(value) in _SCALARS else decode(text)

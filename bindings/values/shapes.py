@@ -20,11 +20,6 @@ class Encoded(str):
         """Bytes, as limits count them."""
         return len(self) if self.isascii() else len(self.encode())
 
-    @property
-    def has_cycle(self) -> bool:
-        """Whether a container holds itself. Quotes within texts are escaped, so no text looks like that."""
-        return '"$":"ref"' in self
-
 
 UNDEFINED_TEXT = Encoded('{"$":"undefined"}')
 NULL_TEXT = Encoded("null")

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from stepwell.bindings.durations import InvalidDuration, duration_ms
 from stepwell.bindings.errors import EngineError, WorkflowError
-from stepwell.bindings.values import UNDEFINED_TEXT, Encoded
+from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, has_cycle
 from stepwell.emulator.engine.names import is_addressable, is_identifier, is_reserved
 from stepwell.emulator.limits import Limits
 from stepwell.emulator.switches import Switches
@@ -98,7 +98,7 @@ class Requests:
                 f"(body) The {subject} {params.size()} bytes; the maximum is {most} bytes (1 MiB)",
                 code="body",
             )
-        if self._compat.reject_cycles and params.has_cycle:
+        if self._compat.reject_cycles and has_cycle(params):
             raise EngineError(
                 f"Could not serialize the {subject.split()[0]}: an object that contains itself (a cycle). "
                 "Remove the cycle, or set the compat switch reject_cycles to off.",

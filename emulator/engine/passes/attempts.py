@@ -22,7 +22,7 @@ from stepwell.bindings.errors import (
 )
 from stepwell.bindings.escapes import as_ordinary
 from stepwell.bindings.ports import CallSite, RemoteAnswer, StepCallback, StepContext, StepResult, StreamOutput
-from stepwell.bindings.values import Encoded
+from stepwell.bindings.values import Encoded, has_cycle
 from stepwell.emulator.engine.introspection import Point
 from stepwell.emulator.engine.passes.delays import delay_before_retry, is_non_retryable, unprefixed
 from stepwell.emulator.engine.passes.retries import StepConfig
@@ -199,7 +199,7 @@ class Attempts:
         return None
 
     def _refused(self, row: StepRow, result: Encoded) -> Exception | None:
-        if self._core.compat.reject_cycles and result.has_cycle:
+        if self._core.compat.reject_cycles and has_cycle(result):
             return NotSerialisable("$", "an object that contains itself (a cycle)")
         return self._too_large(row, result)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from stepwell.bindings.errors import NON_RETRYABLE, ErrorInfo, HostCrashed
-from stepwell.bindings.values import Encoded
+from stepwell.bindings.values import Encoded, has_cycle
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.instance import Instance
 from stepwell.emulator.engine.introspection import Point
@@ -71,7 +71,7 @@ class Outcomes:
             run.release()
             self._ended(instance)
             return
-        if self._core.compat.reject_cycles and output.has_cycle:
+        if self._core.compat.reject_cycles and has_cycle(output):
             await self.unstorable(run, ErrorInfo("NotSerialisable", "an object that contains itself (a cycle)"))
             return
         most = instance.workflow.limits.output_bytes

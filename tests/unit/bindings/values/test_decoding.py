@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stepwell.bindings.values import Encoded, JsDict, copy, decode, encode
+from stepwell.bindings.values import Encoded, JsDict, copy, decode, encode, has_cycle
 from stepwell.bindings.values.json_view import to_json
 
 VECTORS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "vectors.json").read_text())
@@ -169,3 +169,16 @@ def test_json_of_objects_that_double_at_each_level_ends() -> None:
 
 def test_json_of_a_value_nested_beyond_reason_says_so() -> None:
     assert to_json("[" * 100_000 + "]" * 100_000) == "[nested too deeply]"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"self":{"$":"ref","v":0}}', True),
+        ('[1,{"up":{"$":"ref","v":0}}]', True),
+        ('[{"a":1},{"$":"ref","v":1}]', False),
+        ('{"text":"\\"$\\":\\"ref\\""}', False),
+    ],
+)
+def test_a_cycle_is_told_from_a_value_that_is_only_there_twice(text, expected) -> None:
+    assert has_cycle(text) is expected
