@@ -104,7 +104,8 @@ class World:
     def configure(self, *, limits: Mapping[str, object] | None = None, **options: Any) -> None:
         """Makes the engine anew: `limits` by name, compat switches by name, `replay_always`,
         `enforce_retention`."""
-        flags = {name: options.pop(name, False) for name in ("replay_always", "enforce_retention")}
+        names = ("replay_always", "enforce_retention", "fire_schedules")
+        flags = {name: options.pop(name) for name in names if name in options}
         self.options = {
             "limits": Limits.in_force("paid", Switches(**options), limits or {}),
             "compat": Switches(**options),

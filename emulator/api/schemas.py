@@ -103,6 +103,7 @@ COMPONENTS: Final[dict[str, Schema]] = {
     ),
     "VersionGraph": record({**_VERSION_NAMES, "graph": nullable({"type": "object"})}),
     "InstanceCreated": record(_CREATED),
+    "Fired": record({"id": TEXT}),
     "InstanceRow": record(
         {
             **_CREATED,
@@ -222,6 +223,10 @@ WIPE: Final = {
         "action": {"enum": ["terminate", "delete_finished", "delete"]},
         "workflow": {"type": "string", "description": "Only this Workflow; all if not given."},
     },
+}
+FIRE: Final = {
+    "type": "object",
+    "properties": {"cron": {"type": "string", "description": "Which schedule; needed where there are several."}},
 }
 CURSOR_INFO: Final = record(
     {"per_page": COUNT, "count": COUNT, "cursor": TEXT},

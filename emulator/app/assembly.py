@@ -8,12 +8,14 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from stepwell.bindings.ports import WorkflowPort
 from stepwell.emulator.clock import Clock, SystemClock, resolve
 from stepwell.emulator.config import Project, Settings, WorkflowConfig
 from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
 from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.engine.time.schedules import ScheduledHandler
 from stepwell.emulator.engine.time.travel import SKEW_SETTING
 from stepwell.emulator.limits import Limits
 from stepwell.emulator.server.app import App
@@ -22,6 +24,7 @@ from stepwell.emulator.storage.sqlite import SqliteStore
 from stepwell.emulator.threads.engine_thread import EngineThread
 from stepwell.emulator.web.notices import Notices
 from stepwell.emulator.web.parts import ServerParts
+from stepwell.emulator.web.scheduled import call_scheduled
 from stepwell.emulator.worker.host import Generation, WorkerCodeError, WorkerHost
 from stepwell.emulator.worker.hosts import Hosts
 
@@ -52,6 +55,7 @@ def open_engine(settings: Settings, database: str) -> Engine:
         settings.compat,
         replay_always=settings.replay == "always",
         enforce_retention=settings.enforce_retention,
+        fire_schedules=settings.schedules,
     )
 
 
@@ -151,7 +155,17 @@ class Emulator:
             self._loaded[index] = generation.version_id
             define(self.engine, worker, generation)
         await self.engine.start()
+        for index in self._loaded:
+            self._schedule(self.workers[index])
         await self._serve()
+
+    def _schedule(self, worker: Worker) -> None:
+        """Has the cron triggers of a Worker fire by the engine's clock."""
+        crons = worker.project.config.crons
+        if crons or worker.host.name in self.engine.schedules.handlers:
+            self.engine.schedules.handle(
+                worker.host.name, ScheduledHandler(crons, partial(call_scheduled, worker.host))
+            )
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
@@ -184,6 +198,7 @@ class Emulator:
         generation = await after.host.load()
         self.workers[index] = after
         define(self.engine, after, generation)
+        self._schedule(after)
         names = {workflow.name for workflow in after.own_workflows()}
         for workflow in before.own_workflows():
             if workflow.name not in names:

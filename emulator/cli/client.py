@@ -221,6 +221,9 @@ class Client:
         body = {"action": action} if workflow is None else {"action": action, "workflow": workflow}
         return self.request("POST", urls.WIPE, body)
 
+    def fire_schedule(self, name: str, cron: str | None) -> Json:
+        return self.request("POST", urls.schedule(name), {} if cron is None else {"cron": cron})
+
     def clock(self) -> Json:
         return self.request("GET", urls.CLOCK)
 

@@ -88,9 +88,20 @@ def _show_workflow(workflow: dict[str, Any]) -> None:
 @click.argument("name")
 @click.argument("params", default="")
 @click.option("--id", "instance_id", help="The id of the instance; a random one if not given.")
+@click.option("--schedule", is_flag=True, help="As the schedule of the Workflow does. Not in wrangler.")
+@click.option("--cron", help="Which of several schedules, as the wrangler file writes it.")
 @server_options
-def trigger(asked: Asked, name: str, params: str, instance_id: str | None) -> None:
+def trigger(
+    asked: Asked, name: str, params: str, instance_id: str | None, schedule: bool, cron: str | None
+) -> None:
     """Create an instance. PARAMS is JSON."""
+    if schedule or cron is not None:
+        if params or instance_id is not None:
+            raise click.UsageError("--schedule takes neither PARAMS nor --id: a schedule gives its instance both.")
+        with asked.client() as client:
+            fired = client.fire_schedule(name, cron)
+            asked.say(fired, f'The schedule of {name} created the instance "{fired["id"]}".')
+        return
     options: dict[str, object] = {} if instance_id is None else {"instance_id": instance_id}
     if params:
         options["params"] = read_json(params, "PARAMS")

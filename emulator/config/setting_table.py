@@ -73,6 +73,7 @@ TABLE: Final = (
     Setting("limits_profile", "choice", "paid", "The plan whose limits hold.", ("paid", "free", "off")),
     Setting("limits", "values", {}, "Single limits that differ from the profile, as NAME=VALUE."),
     Setting("enforce_retention", "switch", False, "Remove finished instances when their retention is over."),
+    Setting("schedules", "switch", True, "Fire schedules and cron triggers at their times; off: only by hand."),
     *(Setting(COMPAT + row.name, row.kind, row.default, row.help, row.choices) for row in switches.TABLE),
 )
 BY_NAME: Final = {setting.name: setting for setting in TABLE}

@@ -53,6 +53,7 @@ class Settings:
     limits_profile: Literal["paid", "free", "off"] = "paid"
     limits: Mapping[str, object] = field(default_factory=dict)
     enforce_retention: bool = False
+    schedules: bool = True
     compat: Switches = Switches()  # noqa: RUF009 - frozen
 
 

@@ -96,6 +96,9 @@ def routes(parts: ServerParts) -> list[Route]:
             methods=["POST"],
         ),
         Route(f"{BASE}/workflows/{{workflow}}/create", actions.answering(actions.create), methods=["POST"]),
+        Route(
+            f"{BASE}/workflows/{{workflow}}/schedule", actions.answering(actions.fire_schedule), methods=["POST"]
+        ),
         Route(f"{BASE}/clock/advance", actions.answering(actions.advance), methods=["POST"]),
         Route(f"{BASE}/clock/stop", actions.answering(actions.stop_clock), methods=["POST"]),
         Route(f"{BASE}/{{rest:path}}", shown.get(_nothing)),

@@ -48,6 +48,7 @@ class Engine:
         *,
         replay_always: bool = False,
         enforce_retention: bool = False,
+        fire_schedules: bool = True,
     ) -> None:
         """`enforce_retention`: finished instances are removed when the retention of the limits is over."""
         self.store = store
@@ -63,7 +64,7 @@ class Engine:
             self._core.introspection.replays = Replays(_warn_of)
         self.commands = Commands(self._core, self._passes)
         self.creation = Creation(self._core, self._passes)
-        self.schedules = Schedules(self._core, self._by_key, self.creation)
+        self.schedules = Schedules(self._core, self._by_key, self.creation, enabled=fire_schedules)
         outlook = Outlook(self._is_quiet, self.next_at, self._next_wake, self._passes.wake_due)
         self._travel = TimeTravel(self._core, self.clock_moves, outlook)
         self._started = False
@@ -119,6 +120,10 @@ class Engine:
 
     def workflows(self) -> list[WorkflowState]:
         return list(self._workflows.values())
+
+    async def fire_schedule(self, name: str, cron: str | None = None) -> str:
+        """The id of the instance that a schedule creates now. Raises `EngineError`, `KeyError` for no Workflow."""
+        return await self.schedules.fire(self._workflows[name], cron)
 
     # -- life
     async def start(self) -> None:
@@ -224,7 +229,7 @@ class Engine:
 
     def _is_quiet(self) -> bool:
         busy = len(self._core.settling) or self._passes.starting or self._passes.alarm.is_due
-        return not (busy or self.schedules.creating or self.store.dirty)
+        return not (busy or self.schedules.firing or self.store.dirty)
 
     async def idle(self) -> None:
         """Returns when nothing goes on any more by itself."""

@@ -24,6 +24,8 @@ LOCAL = "/cdn-cgi/local/stepwell"
 class FakeHost:
     """A Worker with a scheduled handler that notes what it is called with, and raises what `failure` holds."""
 
+    name = "worker"
+
     def __init__(self) -> None:
         self.firings: list[tuple[str, int]] = []
         self.failure: Exception | None = None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from stepwell.bindings.errors import EngineError
 from stepwell.bindings.ports import StreamOutput
-from stepwell.bindings.tracebacks import error_text
 from stepwell.bindings.values import Encoded
 from stepwell.bindings.values.json_view import to_json
 from stepwell.bindings.values.times import iso
@@ -29,8 +28,7 @@ from stepwell.emulator.web.bodies import clean_text
 from stepwell.emulator.web.errors import ApiError
 from stepwell.emulator.web.kinds import BadValue, Query, WholeNumber
 from stepwell.emulator.web.parts import ServerParts
-
-_log = logging.getLogger("stepwell.server")
+from stepwell.emulator.web.scheduled import call_scheduled, host_of
 
 
 # -- the clock
@@ -125,13 +123,18 @@ def _plain(value: object) -> object:
 # -- schedules of the Worker
 def scheduled_endpoint(parts: ServerParts) -> Any:
     async def scheduled(request: Request) -> Response:
-        """Runs the Worker's `scheduled` handler, as `wrangler dev` does for this path."""
+        """Runs a Worker's `scheduled` handler, as `wrangler dev` does for this path; `worker` names another one."""
         query, time = request.query_params, WholeNumber(0, moves.END_OF_TIME)
         try:
             at = time.read(query["time"]) if query.get("time") else parts.engine.clock.now()
         except BadValue as reason:
             return PlainTextResponse(f"time: {reason}", 400)
-        outcome = await _run_scheduled(parts, query.get("cron", ""), at)
+        host = host_of(parts, query.get("worker", ""))
+        if host is None:
+            names = ", ".join(host.name for host in parts.hosts)
+            return PlainTextResponse(f"worker: there is no Worker {query['worker']!r}; there are: {names}", 404)
+        good = await parts.thread.call(call_scheduled, host, query.get("cron", ""), at)
+        outcome = "ok" if good else "exception"
         status = 200 if outcome == "ok" else 500
         if query.get("format") == "json":
             return JSONResponse({"outcome": outcome, "noRetry": False}, status)
@@ -140,13 +143,18 @@ def scheduled_endpoint(parts: ServerParts) -> Any:
     return scheduled
 
 
-async def _run_scheduled(parts: ServerParts, cron: str, at: int) -> str:
+# -- schedules of Workflows
+async def fire_schedule(call: Call) -> Response:
+    """Creates the instance of a schedule now. Its own times stay as they are."""
+    workflow, body = call.workflow(), call.json_object()
+    cron = clean_text(body["cron"], "cron") if body.get("cron") is not None else None
     try:
-        await parts.thread.call(parts.hosts[0].scheduled, cron, at)
-    except Exception as error:  # noqa: BLE001 - the Worker's handler may raise anything
-        _log.error("Uncaught (in scheduled) %s", error_text(error))
-        return "exception"
-    return "ok"
+        instance_id = await call.parts.thread.call(call.parts.engine.fire_schedule, workflow.name, cron)
+    except EngineError as error:
+        raise ApiError("body", str(error)) from None
+    except KeyError:
+        raise ApiError("workflow.not_found", f'The Worker has no code for "{workflow.name}".') from None
+    return success({"id": instance_id})
 
 
 def table() -> list[Endpoint]:
@@ -175,6 +183,16 @@ def table() -> list[Endpoint]:
             named("Wiped"),
             body=schemas.WIPE,
             body_required=True,
+            errors=("body", "workflow.not_found"),
+        ),
+        Endpoint(
+            "POST",
+            "/workflows/{workflow_name}/schedule",
+            fire_schedule,
+            "fire_schedule",
+            "Creates the instance of a schedule now",
+            named("Fired"),
+            body=schemas.FIRE,
             errors=("body", "workflow.not_found"),
         ),
         Endpoint(

@@ -254,6 +254,12 @@ class Actions:
         answer: Any = await self._thread.call(binding.create_batch, {"count": count, "params": params})
         return f"Created {plural(len(answer['created']), 'instance')}", Urls().home(workflow=name)
 
+    async def fire_schedule(self, request: Request, form: Form) -> Done:
+        """Creates the instance of a schedule now."""
+        workflow = await run_in_threadpool(self._reads.workflow, request)
+        made = await self._thread.call(self._engine.fire_schedule, workflow.name, form.get("cron"))
+        return f"Created {made}", Urls().instance(workflow.name, made)
+
     # -- the clock
     async def advance(self, _: Request, form: Form) -> Done:
         """By a duration, to the next wake, or to a time."""

@@ -96,6 +96,10 @@ class Urls:
         """`like` is the instance to duplicate, `carry` the last step whose result is kept, `replace` changes it."""
         return with_query(f"{self.workflow(name)}/create", {"like": like, **query})
 
+    def schedule(self, name: str) -> str:
+        """Where a schedule is fired by hand."""
+        return f"{self.workflow(name)}/schedule"
+
     def instance(self, workflow: str, instance_id: str, **query: str | int | Sequence[str] | None) -> str:
         return self.run(workflow, instance_id).page(**query)
 

@@ -50,6 +50,7 @@ class WorkflowCard:
     url: str
     list_url: str
     create_url: str
+    schedule_url: str
     total: int
     counts: tuple[StatusCount, ...]
     triggered_at: int | None
@@ -73,6 +74,7 @@ def workflow_card(
         url=urls.workflow(row.name),
         list_url=urls.home(workflow=row.name),
         create_url=urls.create(row.name),
+        schedule_url=urls.schedule(row.name),
         total=sum(counts.values()),
         counts=tuple(
             StatusCount(STATUS_LOOKS[status], counts[status], urls.home(workflow=row.name, status=[str(status)]))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from stepwell.emulator.engine.time.schedules import next_firing, schedule_id
+from stepwell.emulator.engine.time.schedules import ScheduledHandler, next_firing, schedule_id
 from stepwell.emulator.storage.records import Page, PageFilter, Trigger
 
 pytestmark = pytest.mark.anyio
@@ -159,3 +159,80 @@ async def test_a_week_of_a_daily_schedule_plays_back(world) -> None:
         "Thu 13 06:00",
         "Fri 14 06:00",
     ]
+
+
+def cron_trigger(world, *crons):
+    """A Worker with cron triggers, whose handler takes down what it is called with."""
+
+    async def call(cron, at):
+        world.note((cron, iso(at)))
+
+    world.engine.schedules.handle("worker", ScheduledHandler(crons, call))
+
+
+async def test_cron_triggers_of_a_worker_fire_by_the_same_clock(world) -> None:
+    await world.start()
+    cron_trigger(world, "0 * * * *", "30 3 * * *")
+    await world.advance(2 * HOUR)
+
+    assert world.journal == [
+        ("0 * * * *", "Sun 09 02:00"),
+        ("0 * * * *", "Sun 09 03:00"),
+        ("30 3 * * *", "Sun 09 03:30"),
+    ]
+
+
+async def test_a_trigger_that_is_no_longer_configured_fires_no_more(world) -> None:
+    await world.start()
+    cron_trigger(world, "0 * * * *")
+    cron_trigger(world)
+    await world.advance(DAY)
+
+    assert world.journal == []
+
+
+async def test_switched_off_nothing_fires_at_its_time(world) -> None:
+    world.configure(fire_schedules=False)
+    await scheduled(world, "0 * * * *")
+    cron_trigger(world, "0 * * * *")
+    await world.advance(DAY)
+
+    assert world.journal == []
+    assert world.engine.next_at() is None
+
+
+async def test_a_schedule_fired_by_hand_is_told_its_expression_and_the_time(world) -> None:
+    world.configure(fire_schedules=False)
+    await scheduled(world, "0 * * * *")
+
+    made = await world.engine.fire_schedule("flow")
+    await world.idle()
+
+    assert world.journal == [(made, ("0 * * * *", START))]
+
+
+async def test_firing_by_hand_moves_no_firing(world) -> None:
+    await scheduled(world, "0 * * * *")
+    before = world.engine.next_at()
+
+    await world.engine.fire_schedule("flow")
+
+    assert world.engine.next_at() == before
+
+
+@pytest.mark.parametrize(
+    ("schedules", "cron", "message"),
+    [
+        ((), None, "has no schedule in the wrangler file"),
+        (("0 1 * * *", "0 2 * * *"), None, 'has several schedules; choose one of "0 1 * * *", "0 2 * * *"'),
+        (("0 1 * * *",), "0 9 * * *", 'has no schedule "0 9 * * *"; it has "0 1 * * *"'),
+    ],
+)
+async def test_what_cannot_be_fired_is_told_with_what_can(world, caught, schedules, cron, message) -> None:
+    async def flow(params, step): ...
+
+    await world.start(flow, schedules=schedules)
+
+    _, text = await caught(world.engine.fire_schedule("flow", cron))
+
+    assert message in text
