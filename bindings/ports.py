@@ -11,9 +11,10 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeGuard
 
 from stepwell.bindings.errors import ErrorInfo
+from stepwell.bindings.room import Room
 from stepwell.bindings.values import Encoded
 
 StepType: TypeAlias = Literal["do", "sleep", "waitForEvent"]
@@ -168,7 +169,19 @@ Runner: TypeAlias = Callable[[RunEvent, StepPort], Coroutine[Any, Any, Encoded]]
 class RemoteRunner(Protocol):
     """A `Runner` whose user code runs in another process, where turns of our loop say nothing about it."""
 
+    @property
+    def room(self) -> Room:
+        """The passes that the host can carry, of this Workflow and of others."""
+        ...
+
     def __call__(self, event: RunEvent, port: StepPort, /) -> Coroutine[Any, Any, Encoded]: ...
+
+    def release(self, event: RunEvent) -> None:
+        """Frees what the pass that was started with `event` holds, such as its connection.
+
+        Called once for each call, when nothing is asked of the pass any more: its rollbacks are done or not needed.
+        """
+        ...
 
     async def quiesce(self, event: RunEvent) -> None:
         """Returns when the code of the pass that was started with `event` has taken in all it was told.
@@ -176,6 +189,11 @@ class RemoteRunner(Protocol):
         Asked before the instance rests. Code that awaits something of its own counts as resting.
         """
         ...
+
+
+def is_remote(runner: Runner | None) -> TypeGuard[RemoteRunner]:
+    """Whether a runner's user code runs in another process. Asked often: a check of the whole protocol is slow."""
+    return hasattr(runner, "quiesce")
 
 
 class InstanceStatus(NamedTuple):

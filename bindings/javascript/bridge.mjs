@@ -3,10 +3,19 @@
 import { decode } from "./codec.mjs";
 import { reviveError } from "./errors.mjs";
 
+// Calls under way at once. Each has a connection, of which a process may have few.
+const MOST = 64;
+// A call whose request was ended is never heard of again: after this time it no longer counts.
+const FORGOTTEN_MS = 10_000;
+const PAUSE_MS = 2;
+const LONGEST_PAUSE_MS = 50;
+
 export class Channel {
   #fetcher;
   #address;
   #key;
+  #heard = new Map(); // when each call was last heard of, by its number: those under way, and those that wait
+  #next = 1;
 
   constructor(fetcher, address, key) {
     this.#fetcher = fetcher;
@@ -16,8 +25,43 @@ export class Channel {
 
   /** The value that the engine answers; throws its error. `head`: `{workflow, method, id?}`, `body`: an encoded value. */
   async call(head, body) {
-    const response = await this.#post("/call", head, body);
-    return readAnswer(await response.text());
+    const number = await this.#turn();
+    try {
+      const response = await this.#post("/call", head, body);
+      return readAnswer(await response.text());
+    } finally {
+      this.#heard.delete(number);
+    }
+  }
+
+  /**
+   * The number of a call that may begin, after those before it. It looks again and again, since a promise must not be
+   * resolved by another request than the one that waits for it.
+   */
+  async #turn() {
+    const number = this.#next++;
+    this.#heard.set(number, Date.now());
+    while (!this.#mayBegin(number)) {
+      await new Promise((resolve) => setTimeout(resolve, this.#pause(number)));
+      this.#heard.set(number, Date.now());
+    }
+    return number;
+  }
+
+  #mayBegin(number) {
+    let before = 0;
+    for (const [other, heardAt] of this.#heard) {
+      if (other === number) return true;
+      if (heardAt + FORGOTTEN_MS < Date.now()) this.#heard.delete(other);
+      else if (++before >= MOST) return false;
+    }
+    return true;
+  }
+
+  /** The further behind, the longer. */
+  #pause(number) {
+    const [first] = this.#heard.keys();
+    return Math.min(PAUSE_MS * Math.ceil((number - first) / MOST), LONGEST_PAUSE_MS);
   }
 
   /** The lines of a subscription, each the head and body of one event, as a reader. */
@@ -37,9 +81,17 @@ export class Channel {
     return response.body;
   }
 
+  // The engine closes connections that are idle. A request that was about to use one is sent again, on a new one: the
+  // engine has not seen it.
   async #post(path, head, body) {
     const text = `${JSON.stringify(head)}\n${body}`;
-    return this.#fetcher.fetch(this.#address + path, { method: "POST", headers: await this.#headers(), body: text });
+    const send = async () =>
+      this.#fetcher.fetch(this.#address + path, { method: "POST", headers: await this.#headers(), body: text });
+    try {
+      return await send();
+    } catch {
+      return send();
+    }
   }
 
   /** Each request proves anew whose it is (emulator/worker/workerd/run_key.py). */

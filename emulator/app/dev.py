@@ -39,6 +39,7 @@ from stepwell.emulator.worker.host import WorkerLoadError
 from stepwell.emulator.worker.hosts import Hosts
 from stepwell.emulator.worker.python.loop import run_on_worker_loop
 from stepwell.emulator.worker.python.output import is_of_user_code
+from stepwell.emulator.worker.workerd.descriptors import raise_limit
 
 _log = logging.getLogger("stepwell.dev")
 
@@ -70,6 +71,7 @@ def run_dev(path: Path, configs: Sequence[str], flags: Mapping[str, Any], env_fi
     """Runs until it is stopped; gives the message of what prevents it from starting, or None."""
     printer = Printer(sys.stdout)
     configure_logging(printer, is_of_user_code)
+    raise_limit()
     try:
         sources = [Source(path, {**flags, "config": config}, env_files) for config in (configs or (None,))]
         opened = [source.open() for source in sources]
@@ -183,10 +185,11 @@ class _Session:
             for problem in dict.fromkeys(emulator.notices.problems.values()):
                 _log.error("%s\nSave a file that mends it: it is loaded then.", problem)
             self._folder.announce(emulator.url)
+            watching = await self._watch_files(emulator)
             self._printer.text(f"Ready on {self._printer.style(emulator.url, 'bold', 'green')}")
             self._tell_of_the_token()
             self._tell_of_the_clock(moves.skew_of(engine), engine.clock.now())
-            await self._until_stopped(emulator)
+            await self._until_stopped(watching)
             self._tell_of_the_stop(engine.executing)
         except Exception:
             engine.crash()  # nothing was begun, or nothing can be kept: so nothing is written
@@ -266,11 +269,14 @@ class _Session:
         for name in ("SIGINT", "SIGTERM"):
             signal.signal(getattr(signal, name), stop)
 
-    async def _until_stopped(self, emulator: Emulator) -> None:
-        """Raises `StateFolderError` when the state folder is lost before anybody stops this."""
+    async def _watch_files(self, emulator: Emulator) -> list[asyncio.Task[None]]:
+        """Looks after the state folder, and after the project's files if they are to be reloaded.
+
+        Returns when the files are watched, so that no change is missed from then on.
+        """
         watching = [asyncio.create_task(self._watch_folder())]
         if self._settings.reload:
-            from stepwell.emulator.worker.reload import watch
+            from stepwell.emulator.worker.reload import begun, watch
 
             watching += [
                 asyncio.create_task(
@@ -283,6 +289,11 @@ class _Session:
                 )
                 for index, one in enumerate(self._opened)
             ]
+            await begun()
+        return watching
+
+    async def _until_stopped(self, watching: Sequence[asyncio.Task[None]]) -> None:
+        """Raises `StateFolderError` when the state folder is lost before anybody stops this."""
         await self._stopping.wait()
         for task in watching:
             task.cancel()

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from stepwell.emulator.clock import turns
+
 if TYPE_CHECKING:
     from watchfiles import Change, DefaultFilter
 
@@ -41,8 +43,7 @@ async def watch(
     changed = asyncio.Event()
     watching = asyncio.ensure_future(_watch_tree(folder, _filter(ignored), changed))
     try:
-        for _ in range(_TURNS_TO_BEGIN):
-            await asyncio.sleep(0)
+        await begun()
         if at_once:
             changed.set()
         while True:
@@ -52,6 +53,11 @@ async def watch(
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
+
+
+async def begun() -> None:
+    """Returns when the system has been asked to watch, for each watch whose task was made before."""
+    await turns(_TURNS_TO_BEGIN)
 
 
 async def _either(watching: asyncio.Future[Any], changed: asyncio.Event) -> None:

@@ -49,9 +49,12 @@ class DevProcess:
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
         command: str | Path | None = None,
+        descriptors: int | None = None,
     ) -> None:
+        """`descriptors`: how many files and sockets it, and each of its children, may have open."""
+        limited = [] if descriptors is None else ["/bin/sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh"]
         self._process = subprocess.Popen(
-            [str(command or stepwell()), "dev", *map(str, arguments)],
+            [*limited, str(command or stepwell()), "dev", *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,

@@ -7,6 +7,7 @@ engine's loop.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 from collections import OrderedDict
@@ -14,7 +15,8 @@ from typing import Final
 
 from stepwell.bindings.context import StepFrame, current_step
 from stepwell.bindings.errors import ErrorInfo
-from stepwell.bindings.ports import RunEvent, Runner, Schedule
+from stepwell.bindings.ports import RunEvent, Runner, Schedule, is_remote
+from stepwell.bindings.room import Room
 from stepwell.bindings.values import Encoded
 from stepwell.emulator.clock import after_turns, turns
 from stepwell.emulator.engine.admission import AGAIN, NEW, Admission
@@ -146,6 +148,7 @@ class Passes:
         self.add(instance)
         self._note_pass(instance, cause)
         run = Run(self._core, instance, event or self._event(instance), self)
+        self._enter_room(run)
         instance.run = run
         run.start(Steps(run, records, Rollbacks(instance.workflow.configs)))
 
@@ -172,6 +175,7 @@ class Passes:
         self._note_pass(instance, PassCause.ROLLBACK)
         run = Run(self._core, instance, self._event(instance), self)
         rollbacks = Rollbacks(instance.workflow.configs, collecting=True)
+        self._enter_room(run)
         instance.run = run
         crash = await run.follow(Steps(run, records, rollbacks, stays=True))
         if crash is not None and run.attached and self._core.compat.resume_rollbacks:
@@ -194,7 +198,11 @@ class Passes:
         run, steps = self.recorded(instance)
         current_step.set(StepFrame(instance.workflow.name, instance.id, instance.key))
         replays = self._core.introspection.replays
-        output = await runner(run.event, steps if replays is None else replays.begins(instance, steps))
+        run.begins_with(runner)
+        try:
+            output = await runner(run.event, steps if replays is None else replays.begins(instance, steps))
+        finally:
+            run.end()
         if replays is not None:
             replays.ends(instance)
         return output
@@ -208,7 +216,7 @@ class Passes:
 
     def enqueue_or_start(self, instance: Instance, event: RunEvent | None = None) -> None:
         """A new or restarted instance: starts in the next turn when a slot is free and nobody waits for one."""
-        if not self.admission.may_overtake(instance.workflow) or instance.workflow.runner is None:
+        if not self._may_overtake(instance.workflow) or instance.workflow.runner is None:
             self._core.store.requeue(instance.key, self._core.clock.now(), NEW)
             self.admission.joined(instance.workflow.key)
             return
@@ -228,7 +236,7 @@ class Passes:
     def _start_new(self, instance: Instance, event: RunEvent | None) -> None:
         if self._instances.get(instance.key) is not instance:
             return
-        if self.admission.may_overtake(instance.workflow):
+        if self._may_overtake(instance.workflow):
             self.start(instance, PassCause.RESTART, event)
         else:
             self.queue(instance, NEW)
@@ -265,7 +273,7 @@ class Passes:
     def _admits(self, workflow: WorkflowState) -> bool:
         admission = self.admission
         waiting = admission.queued(workflow.key) > 0 and workflow.runner is not None
-        return waiting and not self._stopped and admission.may_run(workflow)
+        return waiting and not self._stopped and admission.may_run(workflow) and self._has_room(workflow)
 
     def _start_queued(self, key: int) -> None:
         instance = self.load(key)
@@ -330,7 +338,37 @@ class Passes:
             self._core.store.set_wake(key, None)  # a pass that is about to begin says when to wake it
 
     def may_go_on(self, instance: Instance) -> bool:
-        return instance.workflow.runner is not None and self.admission.may_run(instance.workflow)
+        workflow = instance.workflow
+        if workflow.runner is None or not self.admission.may_run(workflow):
+            return False
+        return instance.run is not None or self._has_room(workflow)
+
+    def _may_overtake(self, workflow: WorkflowState) -> bool:
+        """Whether a new instance may start at once."""
+        return self.admission.may_overtake(workflow) and self._has_room(workflow)
+
+    # -- the room of hosts in other processes
+    def _enter_room(self, run: Run) -> None:
+        room = _room_of(run.instance.workflow)
+        if room is not None:
+            room.on_free(lambda: self._slot_freed(0))
+            run.enter(room)
+
+    def _has_room(self, workflow: WorkflowState) -> bool:
+        """Whether the host can carry one more pass; a pass that only waits leaves memory for it."""
+        room = _room_of(workflow)
+        return room is None or not room.is_full or self._make_room(room)
+
+    def _make_room(self, room: Room) -> bool:
+        """Drops the pass that has waited longest, or one whose instance is queued: it begins anew at its turn."""
+        resting = itertools.chain(self._resting.values(), self._lingering.values())
+        run = next((run for run in resting if run.is_in(room) and run.instance.status is Status.WAITING), None)
+        if run is None:
+            queued = (i.run for i in self.in_memory() if i.run is not None and i.status is Status.QUEUED)
+            run = next((run for run in queued if run.is_in(room)), None)
+        if run is not None:
+            self.drop(run)
+        return run is not None
 
     def ask_for_slot(self, instance: Instance) -> None:
         if not self.may_go_on(instance):
@@ -361,6 +399,8 @@ class Passes:
             _, longest = kept.popitem(last=False)
             if longest.instance.status is Status.WAITING:
                 self.drop(longest)
+        if run.is_in_full_room:  # which a queued instance may have, now that this pass only waits
+            self._slot_freed(run.instance.workflow.key)
 
     def has_left(self, run: Run) -> bool:
         """Whether a pass that is still in memory has had its time there: its next wait begins a new one."""
@@ -400,9 +440,9 @@ class Passes:
             return
         if instance.status is Status.ROLLING_BACK:
             self._continue_rollback(instance)
-        elif instance.workflow.runner:
+        elif instance.workflow.runner and self._has_room(instance.workflow):
             self.resume_after_crash(instance, cause)
-        else:  # blocked until its code comes back
+        else:  # until its code comes back, or its host has room
             self.queue(instance)
             self.forget(instance)
 
@@ -481,8 +521,8 @@ class Passes:
             self._continue_rollback(instance)
         elif status is Status.ROLLING_BACK:
             self._end_rollback(instance)
-        elif instance.workflow.runner is None:
-            self.queue(instance)  # blocked until its code comes back
+        elif instance.workflow.runner is None or not self._has_room(instance.workflow):
+            self.queue(instance)  # until its code comes back, or its host has room
         else:
             self._begin(instance, self._core.store.steps(key), None, PassCause.PROCESS)
 
@@ -567,6 +607,10 @@ class Passes:
         """Callbacks and rollback handlers that run right now."""
         executing = sum(instance.run.executing for instance in self.in_memory() if instance.run is not None)
         return executing + self._core.handlers
+
+
+def _room_of(workflow: WorkflowState) -> Room | None:
+    return workflow.runner.room if is_remote(workflow.runner) else None
 
 
 def run_event(instance: Instance, created_at: int, params: str | None, schedule: str | None) -> RunEvent:

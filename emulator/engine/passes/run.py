@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from types import CodeType, CoroutineType
 from typing import Any, Final, Protocol
 
@@ -16,7 +16,8 @@ from stepwell.bindings.context import StepFrame, current_step
 from stepwell.bindings.errors import ErrorInfo, NotSerialisable, RunAborted, error_info
 from stepwell.bindings.errors import HostCrashed as HostCrashed
 from stepwell.bindings.escapes import is_ctrl_c, is_order
-from stepwell.bindings.ports import RunEvent, Runner, StepPort
+from stepwell.bindings.ports import RemoteRunner, RunEvent, Runner, StepPort, is_remote
+from stepwell.bindings.room import Room
 from stepwell.bindings.values import Encoded
 from stepwell.emulator.clock import breathe, turns
 from stepwell.emulator.engine.core import Core
@@ -124,8 +125,9 @@ class Run:
         self._settling = False
         #: How often the code was let go on since it called a step.
         self._rounds = 0
-        #: Of a host whose user code runs in another process: returns when that code has gone as far as it can.
-        self._quiesce: Callable[[RunEvent], Coroutine[Any, Any, None]] | None = None
+        #: What runs the code in another process, and is told when the pass is over.
+        self._remote: RemoteRunner | None = None
+        self._room: Room | None = None
         self._asking: asyncio.Task[None] | None = None
         self._quiet = False
         self._task: asyncio.Task[Any] | None = None
@@ -141,7 +143,7 @@ class Run:
         runner = instance.workflow.runner
         if runner is None:
             return
-        self._quiesce = getattr(runner, "quiesce", None)
+        self.begins_with(runner)
         current_step.set(StepFrame(instance.workflow.name, instance.id, instance.key))
         try:
             replays = self.core.introspection.replays
@@ -173,19 +175,19 @@ class Run:
         runner = self.instance.workflow.runner
         if runner is None:
             return None
+        self.begins_with(runner)
         task = asyncio.get_running_loop().create_task(_ignoring(runner, self.event, steps))
         self._task = task
         arrivals = -1
         while self.attached and not (arrivals == steps.arrivals and (task.done() or steps.staying)):
             arrivals = steps.arrivals
-            await self._let_settle(task, runner)
+            await self._let_settle(task)
         return task.result() if task.done() and not task.cancelled() else None
 
-    async def _let_settle(self, task: asyncio.Task[HostCrashed | None], runner: Runner) -> None:
+    async def _let_settle(self, task: asyncio.Task[HostCrashed | None]) -> None:
         """Gives followed code the time to come to its next steps."""
-        quiesce = getattr(runner, "quiesce", None)
-        if quiesce is not None and not task.done():
-            asking = asyncio.get_running_loop().create_task(quiesce(self.event))
+        if self._remote is not None and not task.done():
+            asking = asyncio.get_running_loop().create_task(self._remote.quiesce(self.event))
             await asyncio.wait({task, asking}, return_when=asyncio.FIRST_COMPLETED)
             asking.cancel()
         await turns(_TURNS_TO_SETTLE)
@@ -235,12 +237,40 @@ class Run:
             self._gate.cancel()
         if self._task is not None:
             self._task.cancel()
+        self.end()
 
     def release(self) -> None:
         """The pass has ended by itself: nothing is left to cancel but what its code forgot to await."""
         self.attached = False
         self.instance.run = None
         self.waits.cancel()
+        self.end()
+
+    # -- what the pass holds in the process that runs its code
+    def enter(self, room: Room) -> None:
+        """Takes a place in the room of the host until the pass is over."""
+        self._room = room
+        room.enter()
+
+    def is_in(self, room: Room) -> bool:
+        return self._room is room
+
+    @property
+    def is_in_full_room(self) -> bool:
+        return self._room is not None and self._room.is_full
+
+    def begins_with(self, runner: Runner) -> None:
+        """The code is about to be called by `runner`."""
+        self._remote = runner if is_remote(runner) else None
+
+    def end(self) -> None:
+        """Nothing is asked of the code any more, so that its host can free what the pass holds."""
+        remote, self._remote = self._remote, None
+        room, self._room = self._room, None
+        if remote is not None:
+            remote.release(self.event)
+        if room is not None:
+            room.leave()
 
     def check_attached(self) -> None:
         """Raises `RunAborted` when the instance is no longer this pass's."""
@@ -449,9 +479,9 @@ class Run:
 
     def _may_go_on(self) -> bool:
         """Whether code of run() gets more time to call its next step before it counts as waiting."""
-        if self._quiesce is not None:
+        if self._remote is not None:
             if not self._quiet:
-                self._ask_host(self._quiesce)
+                self._ask_host(self._remote)
             return not self._quiet
         self._rounds += 1
         if self._rounds > _ROUNDS or self.only_waits():
@@ -459,11 +489,11 @@ class Run:
         self._settle_soon()
         return True
 
-    def _ask_host(self, quiesce: Callable[[RunEvent], Coroutine[Any, Any, None]]) -> None:
+    def _ask_host(self, remote: RemoteRunner) -> None:
         """Turns of our loop say nothing about code in another process: it must say itself that it only waits."""
         if self._asking is None:
             self.core.settling.hold()
-            self._asking = asyncio.get_running_loop().create_task(quiesce(self.event))
+            self._asking = asyncio.get_running_loop().create_task(remote.quiesce(self.event))
             self._asking.add_done_callback(self._host_is_quiet)
 
     def _host_is_quiet(self, asking: asyncio.Task[None]) -> None:

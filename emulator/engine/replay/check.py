@@ -52,7 +52,11 @@ async def check_replay(core: Core, passes: Passes, instance: Instance, runner: R
     before = recorded_trace(core.store.steps(instance.key, with_outputs=False), instance.workflow.version_id)
     replays.expect(instance, before)
     traced = replays.begins(instance, steps)
-    end = await _followed(core, asyncio.get_running_loop().create_task(_call(runner, run.event, traced)))
+    run.begins_with(runner)
+    try:
+        end = await _followed(core, asyncio.get_running_loop().create_task(_call(runner, run.event, traced)))
+    finally:
+        run.end()
     made = traced.trace.calls
     if not findings and (end.output is not None or end.error is not None):
         replays.ends(instance)

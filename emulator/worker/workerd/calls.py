@@ -26,10 +26,12 @@ from stepwell.bindings.errors import EngineError, WorkerError
 from stepwell.bindings.ports import InstanceStatus, StreamOutput, SubscriptionPort, WorkflowPort
 from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, Value, decode, encode
 from stepwell.emulator.bounded_http import BoundedHttp
-from stepwell.emulator.worker.host import AsgiApp, Receive, Scope, Send
+from stepwell.emulator.worker.host import AsgiApp, Message, Receive, Scope, Send
 from stepwell.emulator.worker.workerd.run_key import RunKey
 from stepwell.emulator.worker.workerd.wire import BindingAnswer, BindingCall, read_frame, wire_error
 
+#: After this time without a call a connection is closed; bridge.mjs then opens another.
+_IDLE_S: Final = 2
 _LINES: Final = b"application/x-ndjson"
 _TEXT: Final = b"text/plain;charset=utf-8"
 #: Headers of requests for a Worker of ours: its name, the token of that Worker, and the host that user code named.
@@ -75,7 +77,7 @@ class Calls:
             ws="none",
             date_header=False,
             server_header=False,
-            timeout_keep_alive=3600,
+            timeout_keep_alive=_IDLE_S,
         )
         config.load()
         self._server = uvicorn.Server(config)
@@ -98,7 +100,7 @@ class Calls:
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = dict(scope["headers"])
         if (service := self._service(given)) is not None:
-            await service(_as_user_code_sent_it(scope, given.get(_HOST)), receive, send)
+            await service(_as_user_code_sent_it(scope, given.get(_HOST)), receive, _closing(send))
             return
         if not self._is_ours(scope, given):
             await _answer(send, 404, _TEXT, b"")
@@ -294,6 +296,17 @@ async def _stream(send: Send, kind: bytes, chunks: AsyncIterator[bytes]) -> None
     async for chunk in chunks:
         await send({"type": "http.response.body", "body": chunk, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
+
+
+def _closing(send: Send) -> Send:
+    """Ends the connection with the answer, so that no request finds it closed: the runtime does not try again."""
+
+    async def closing(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
+        await send(message)
+
+    return closing
 
 
 def _as_user_code_sent_it(scope: Scope, host: bytes | None) -> Scope:

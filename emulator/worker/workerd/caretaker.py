@@ -84,7 +84,7 @@ class _Line:
         return await answer
 
     def close(self) -> None:
-        self._socket.abort()
+        self._socket.close()
 
     # -- Listener
     def text_received(self, text: str) -> None:

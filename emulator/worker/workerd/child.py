@@ -15,7 +15,7 @@ from typing import Final
 _log = logging.getLogger("stepwell.worker")
 
 #: How long a process may take to end after it was asked to.
-_GRACE_S: Final = 3.0
+GRACE_S: Final = 3.0
 _LONGEST_LINE: Final = 16 * 1024 * 1024
 # Runs beside the program in its process group. Its input is a pipe of ours: when that ends, because we closed it or
 # because we died, however that was, it ends the whole group. wrangler starts others, which would go on otherwise.
@@ -29,13 +29,23 @@ exec "$@" 3<&-
 class Child:
     """A running process, in a process group of its own."""
 
-    def __init__(self, process: subprocess.Process, on_line: Callable[[str], None]) -> None:
-        self._process = process
+    def __init__(
+        self,
+        transport: asyncio.SubprocessTransport,
+        protocol: subprocess.SubprocessStreamProtocol,
+        on_line: Callable[[str], None],
+        grace_s: float,
+    ) -> None:
+        self._transport = transport
+        self._process = process = subprocess.Process(transport, protocol, asyncio.get_running_loop())
+        self._grace_s = grace_s
         self._readers = [
             asyncio.ensure_future(_read_lines(stream, on_line))
             for stream in (process.stdout, process.stderr)
             if stream is not None
         ]
+        self._process_ended = asyncio.ensure_future(process.wait())
+        #: Ends with the exit code, after the last output was read.
         self.exited: asyncio.Task[int] = asyncio.ensure_future(self._wait())
 
     @staticmethod
@@ -47,12 +57,15 @@ class Child:
         env: Mapping[str, str] | None = None,
         pass_fds: Sequence[int] = (),
         umask: int = -1,
+        grace_s: float = GRACE_S,
     ) -> Child:
         """Starts a program. One that cannot be started ends at once, with the shell's words.
 
-        `umask` is the process's own, -1 for ours.
+        `umask` is the process's own, -1 for ours. `grace_s`: how long it may take to end after it was asked to.
         """
-        process = await asyncio.create_subprocess_exec(
+        loop = asyncio.get_running_loop()
+        transport, protocol = await loop.subprocess_exec(
+            lambda: subprocess.SubprocessStreamProtocol(limit=_LONGEST_LINE, loop=loop),
             "/bin/sh",
             "-c",
             _GUARDED,
@@ -63,22 +76,24 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            limit=_LONGEST_LINE,
             pass_fds=tuple(pass_fds),
             start_new_session=True,
             umask=umask,
         )
-        return Child(process, on_line)
+        return Child(transport, protocol, on_line, grace_s)
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
     async def _wait(self) -> int:
-        code = await self._process.wait()
+        code = await self._process_ended
         self.kill()  # whoever is left of the group
         # What it printed last says why it ended; a grandchild that holds the pipe must not keep us.
         await asyncio.wait(self._readers, timeout=0.5)
+        for reader in self._readers:
+            reader.cancel()
+        self._transport.close()  # the pipes, one that a process outside of the group still holds included
         return code
 
     def kill(self) -> None:
@@ -91,13 +106,9 @@ class Child:
         if not self.exited.done():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGTERM)
-            await asyncio.wait([self.exited], timeout=_GRACE_S)
+            await asyncio.wait([self._process_ended], timeout=self._grace_s)
         self.kill()
         await self.exited
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        for reader in self._readers:
-            reader.cancel()
 
     def cpu_seconds(self) -> float | None:
         """CPU time that the process and its group have used; None where the system does not say."""

@@ -61,6 +61,10 @@ class Serving(Protocol):
 
     def doors(self, worker: str) -> Doors | None: ...
 
+    def request_ended(self) -> None:
+        """Called after each request, when `requests` counts it no more."""
+        ...
+
     async def ready(self, worker: str, failed: Doors | None = None) -> Doors: ...
 
     def map_info(self, worker: str, info: ErrorInfo) -> ErrorInfo:
@@ -91,6 +95,7 @@ class FrontDoor:
             await _refuse(scope, receive, send, 503, f"The Worker cannot be reached: {error}")
         finally:
             serving.requests -= 1
+            serving.request_ended()
 
     async def _pass(self, doors: Doors, scope: Scope, receive: Receive, send: Send, again: Serving | None) -> None:
         """Passes a request on; once more to the process that `again` has next, if this one is gone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 from stepwell.bindings.errors import ErrorInfo
 from stepwell.bindings.ports import RemoteRunner, RunEvent, StepPort
+from stepwell.bindings.room import Room
 from stepwell.bindings.values import Encoded
 from stepwell.emulator.worker.console import Console, ConsoleLine, log_line
 from stepwell.emulator.worker.host import HostCrashed, WorkerCodeError
@@ -18,16 +20,20 @@ from stepwell.emulator.worker.workerd.call_sites import CallSites
 from stepwell.emulator.worker.workerd.caretaker import Caretaker
 from stepwell.emulator.worker.workerd.child import Child
 from stepwell.emulator.worker.workerd.frames import WireSocket
+from stepwell.emulator.worker.workerd.idle import Idle
 from stepwell.emulator.worker.workerd.launch import Doors, Launcher, RuntimeFailed
-from stepwell.emulator.worker.workerd.lease import Lease
 from stepwell.emulator.worker.workerd.passes import Pass, StreamLender
 from stepwell.emulator.worker.workerd.sourcemaps import StackMapper
 from stepwell.emulator.worker.workerd.watchdog import Watchdog
 
 _log = logging.getLogger("stepwell.worker")
 
-#: Sockets kept for the next pass of a Worker.
+#: Sockets kept for the next pass of a Worker, at most; fewer where there is little room.
 _IDLE_SOCKETS: Final = 64
+#: Passes whose callbacks go on after run() has ended, at most; the oldest are ended first.
+_LINGERING: Final = 100
+#: How long requests to replaced code may go on: a WebSocket or a stream would keep its process for ever.
+_LAST_REQUESTS_S: Final = 10.0
 _RECENT_INSTANCES: Final = 10_000
 #: How long the news of a process's end may take after its sockets were closed.
 _NEWS_S: Final = 2.0
@@ -43,7 +49,17 @@ class _Live:
     doors: Mapping[str, Doors]
     caretaker: Caretaker
     watchdog: Watchdog
-    idle: dict[str, list[WireSocket]]
+    idle: dict[str, Idle[WireSocket]]
+
+
+@dataclass(slots=True)
+class _Running:
+    """A pass, the socket that it runs on, and who takes that back."""
+
+    one: Pass
+    instance_id: str
+    socket: WireSocket
+    idle: Idle[WireSocket]
 
 
 class _PassRunner:
@@ -54,8 +70,15 @@ class _PassRunner:
         self._worker = worker
         self._class_name = class_name
 
+    @property
+    def room(self) -> Room:
+        return self._generation.room
+
     async def __call__(self, event: RunEvent, port: StepPort, /) -> Encoded:
         return await self._generation.run(self._worker, self._class_name, event, port)
+
+    def release(self, event: RunEvent) -> None:
+        self._generation.release(event)
 
     async def quiesce(self, event: RunEvent) -> None:
         await self._generation.quiesce(event)
@@ -69,12 +92,17 @@ class RuntimeGeneration:
         launcher: Launcher,
         mappers: Mapping[str, StackMapper],
         lender: StreamLender,
+        room: Room,
         *,
         patience_s: float,
         emit: Callable[[ConsoleLine], None] = log_line,
     ) -> None:
-        """`mappers` by Worker. `patience_s`: how long the runtime may be deaf and busy before it is ended."""
+        """`mappers` by Worker. `room` is shared with other generations of the same Workers.
+
+        `patience_s`: how much CPU time the runtime may use without an answer before it is ended.
+        """
         self._emit = emit
+        self.room = room
         self.loop = asyncio.get_running_loop()
         self._launcher = launcher
         self._mappers = mappers
@@ -84,18 +112,23 @@ class RuntimeGeneration:
         self._instances: Counter[str] = Counter()
         #: Ids of instances whose passes ran here not long ago: what they printed may still be on its way.
         self._recent: dict[str, None] = {}
-        self._passes: dict[int, Pass] = {}
+        #: By the identity of the event, which the engine keeps as long as the pass.
+        self._passes: dict[int, _Running] = {}
+        #: Passes that the engine has released, and whose callbacks still go on; the oldest first.
+        self._lingering: list[_Running] = []
         self._live: _Live | None = None
         self._starting: asyncio.Task[_Live] | None = None
         self._quick_ends = 0
         #: Ids of instances whose passes have heard of the end of the process before we have.
         self._lost: set[str] = set()
         self._ending_reason: str | None = None
-        self._stopped = False
+        self._stopping: asyncio.Task[None] | None = None
         self._retired = False
-        self._watching: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         #: Requests under way; counted by the front door on its own thread.
         self.requests = 0
+        #: Whether requests keep the process from ending.
+        self._requests_count = True
 
     # -- its life
     async def start(self) -> None:
@@ -103,23 +136,54 @@ class RuntimeGeneration:
         try:
             await self._process()
         except RuntimeFailed as error:
-            self._stopped = True
+            await self.stop()
             raise WorkerCodeError(str(error)) from None
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the process has been told to end."""
+        return self._stopping is not None
+
     async def stop(self) -> None:
-        self._stopped = True
+        """Ends the process; returns when it is gone, whoever asked for that first."""
+        if self._stopping is None:
+            self._stopping = asyncio.ensure_future(self._stop())
+        await asyncio.shield(self._stopping)
+
+    async def _stop(self) -> None:
         if self._starting is not None:
             await asyncio.wait([self._starting])
         live, self._live = self._live, None
         if live is not None:
-            live.watchdog.stop()
-            live.caretaker.close()
+            for running in (*self._passes.values(), *self._lingering):
+                running.socket.close()
+            _let_go(live)
             await live.child.stop()
+        for task in self._tasks:
+            task.cancel()
 
     def retire(self) -> None:
-        """Newer code serves from now on: the process ends when its last pass and request have."""
+        """Newer code serves from now on: the process ends with its last pass.
+
+        Requests get a moment to end, and callbacks that no run() waits for get none.
+        """
         self._retired = True
+        while self._lingering:
+            self._end_lingering(self._lingering[0])
         self._end_if_unused()
+        if not self.stopped:
+            self._background(self._end_requests())
+
+    async def _end_requests(self) -> None:
+        await _pause(_LAST_REQUESTS_S)
+        self._requests_count = False
+        self._end_if_unused()
+
+    def request_ended(self) -> None:
+        """One of the requests is over. Safe on any thread."""
+        if self._retired:
+            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                self.loop.call_soon_threadsafe(self._end_if_unused)
 
     @property
     def pid(self) -> int | None:
@@ -148,20 +212,22 @@ class RuntimeGeneration:
         return (await self._process()).caretaker
 
     def _end_if_unused(self) -> None:
-        if self._retired and not self._stopped and not self._instances.total() and not self.requests:
-            self._background(self.stop())
+        if not self._retired or self.stopped or self._passes:
+            return
+        if not self.requests or not self._requests_count:
+            self._stopping = asyncio.ensure_future(self._stop())
 
     def _background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
-        self._watching.add(task)
-        task.add_done_callback(self._watching.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     # -- the process
     async def _process(self) -> _Live:
         """The process, started now if there is none."""
         if self._live is not None:
             return self._live
-        if self._stopped:
+        if self.stopped:
             raise HostCrashed("the runtime of the Worker was stopped")
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._start())
@@ -182,7 +248,8 @@ class RuntimeGeneration:
             raise RuntimeFailed(f"The runtime did not start.\n\n{console.last_lines or error}") from None
         caretaker = await Caretaker.open(doors)
         watchdog = Watchdog(caretaker, child, self._patience_s, self._end_hung)
-        live = _Live(child, doors, caretaker, watchdog, {name: [] for name in doors})
+        most = min(_IDLE_SOCKETS, self.room.most // 4)
+        live = _Live(child, doors, caretaker, watchdog, {name: Idle[WireSocket](most) for name in doors})
         watchdog.start()
         self._background(self._watch(live, console))
         return live
@@ -195,9 +262,8 @@ class RuntimeGeneration:
     async def _watch(self, live: _Live, console: Console) -> None:
         """Waits for the end of a process that nobody asked to end, and starts the next."""
         code = await live.child.exited
-        live.watchdog.stop()
-        live.caretaker.close()
-        if self._stopped:
+        _let_go(live)
+        if self.stopped:
             return
         if self._live is live:
             self._live = None
@@ -239,12 +305,41 @@ class RuntimeGeneration:
         socket.listener = one
         self._instances[event.instance_id] += 1
         self._note_recent(event.instance_id)
-        self._passes[id(event)] = one
-        lease = Lease(lambda: self._release(event.instance_id, one, socket, idle))
-        try:
-            return await one.run(class_name, event, lease)
-        finally:
-            del self._passes[id(event)]
+        self._passes[id(event)] = _Running(one, event.instance_id, socket, idle)
+        return await one.run(class_name, event)
+
+    def release(self, event: RunEvent) -> None:
+        """Nobody needs the pass any more. Closing its socket ends what still goes on in the runtime."""
+        running = self._passes.pop(id(event), None)
+        if running is None:  # it came to no process
+            return
+        one, instance_id = running.one, running.instance_id
+        if one.lost:
+            self._lost.add(instance_id)
+        self._instances[instance_id] -= 1
+        if not self._instances[instance_id]:
+            del self._instances[instance_id]
+        if not self._retired and one.lingers(lambda: self._end_lingering(running)):
+            self._let_linger(running)
+        elif one.clean:
+            running.socket.listener = None
+            running.idle.give(running.socket)
+        else:
+            running.socket.close()
+        self._end_if_unused()
+
+    def _let_linger(self, running: _Running) -> None:
+        self.room.enter()
+        self._lingering.append(running)
+        if len(self._lingering) > min(_LINGERING, self.room.most // 4):
+            self._end_lingering(self._lingering[0])
+
+    def _end_lingering(self, running: _Running) -> None:
+        """The last callback has ended, or is to end now."""
+        if running in self._lingering:
+            self._lingering.remove(running)
+            self.room.leave()
+            running.socket.close()
 
     def _note_recent(self, instance_id: str) -> None:
         self._recent.pop(instance_id, None)
@@ -257,33 +352,17 @@ class RuntimeGeneration:
         return 0 if self._live is None else await self._live.watchdog.stood_ms(since_ns)
 
     async def quiesce(self, event: RunEvent) -> None:
-        one = self._passes.get(id(event))
-        if one is not None:
-            await one.quiesce()
+        running = self._passes.get(id(event))
+        if running is not None:
+            await running.one.quiesce()
 
-    def _release(self, instance_id: str, one: Pass, socket: WireSocket, idle: list[WireSocket]) -> None:
-        """Nobody needs the pass any more. Closing ends what still goes on in the runtime."""
-        if one.lost:
-            self._lost.add(instance_id)
-        self._instances[instance_id] -= 1
-        if not self._instances[instance_id]:
-            del self._instances[instance_id]
-        if one.clean and not socket.closed and len(idle) < _IDLE_SOCKETS:
-            socket.listener = None
-            idle.append(socket)
-        else:
-            socket.abort()
-        self._end_if_unused()
-
-    async def _socket(self, worker: str) -> tuple[WireSocket, list[WireSocket]]:
+    async def _socket(self, worker: str) -> tuple[WireSocket, Idle[WireSocket]]:
         """A socket for one pass, and the list that takes it back. Raises `HostCrashed`."""
         try:
             live = await self._process()
             idle = live.idle[worker]
-            while idle:
-                socket = idle.pop()
-                if not socket.closed:
-                    return socket, idle
+            if (socket := idle.take()) is not None:
+                return socket, idle
             try:
                 return await live.doors[worker].open_runs(), idle
             except OSError:
@@ -301,6 +380,14 @@ class RuntimeGeneration:
 
     def map_info(self, worker: str, info: ErrorInfo) -> ErrorInfo:
         return self._mappers[worker].info(info)
+
+
+def _let_go(live: _Live) -> None:
+    """Closes what is open to a process that ends: `workerd` waits for the end of its connections."""
+    live.watchdog.stop()
+    live.caretaker.close()
+    for idle in live.idle.values():
+        idle.close()
 
 
 def _ending(code: int) -> str:

@@ -89,7 +89,7 @@ class Holder:
 
     async def stop(self) -> None:
         if self._line is not None:
-            self._line.socket.abort()
+            self._line.socket.close()
         await self._runtime.stop()
 
     def _workers(self) -> Sequence[JavaScriptWorker]:

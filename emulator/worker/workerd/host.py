@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import logging
@@ -13,6 +14,7 @@ from typing import Final
 
 from stepwell.bindings.errors import WorkerError
 from stepwell.bindings.ports import WorkflowPort
+from stepwell.bindings.room import Room
 from stepwell.emulator.config.compatibility import similar_flags, unknown_flags
 from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.config.problems import class_not_exported, not_a_workflow
@@ -29,6 +31,7 @@ from stepwell.emulator.worker.workerd.config import (
     usable_date,
     workerd_config,
 )
+from stepwell.emulator.worker.workerd.descriptors import limit, passes_at_once
 from stepwell.emulator.worker.workerd.front_door import FrontDoor
 from stepwell.emulator.worker.workerd.generation import RuntimeGeneration
 from stepwell.emulator.worker.workerd.launch import Launcher, WorkerdLauncher
@@ -86,6 +89,9 @@ class JavaScriptRuntime:
         self._calls = Calls(ports, services)
         self._hosts: dict[str, WorkerdHost] = {}
         self._generation: RuntimeGeneration | None = None
+        #: All that may have a process: the one that serves, and older ones that runs go on in.
+        self._generations: list[RuntimeGeneration] = []
+        self._room = Room(passes_at_once(limit()))
         self._digests: dict[str, str] = {}
         self._loads = 0
         self._told: Choice | None = None
@@ -121,9 +127,9 @@ class JavaScriptRuntime:
         return await self._describe(part, [part.config for part in parts])
 
     async def stop(self) -> None:
-        generation, self._generation = self._generation, None
-        if generation is not None:
-            await generation.stop()
+        self._generation = None
+        await asyncio.gather(*(generation.stop() for generation in self._generations))
+        self._generations.clear()
         await self._calls.stop()
         self._remove_generated()
 
@@ -151,7 +157,10 @@ class JavaScriptRuntime:
         mappers = {part.config.name: _mapper(part, choice) for part in parts}
         patience_s = self._options.patience_s or max(_cpu_limit_s(part.config) for part in parts)
         launcher = self._launcher(parts, tools, choice)
-        generation = RuntimeGeneration(launcher, mappers, self._calls, patience_s=patience_s, emit=self._emit)
+        generation = RuntimeGeneration(
+            launcher, mappers, self._calls, self._room, patience_s=patience_s, emit=self._emit
+        )
+        self._generations = [one for one in self._generations if not one.stopped] + [generation]
         await generation.start()
         try:
             await _check_classes(generation, [part.config for part in parts])

@@ -22,6 +22,8 @@ _LOOPBACK: Final = "127.0.0.1"
 #: CPU time for the top level of all modules, far beyond the second that Cloudflare gives them.
 _STARTUP_CPU_S: Final = 8.0
 _LOOK_S: Final = 0.5
+#: How long workerd may take to end. What it stores is in SQLite, which needs no farewell.
+_GRACE_S: Final = 0.3
 
 
 class RuntimeFailed(Exception):
@@ -88,7 +90,12 @@ class WorkerdLauncher:
         if self.inspector_port is not None:
             command.insert(2, f"--inspector-addr={_LOOPBACK}:{self.inspector_port}")
         return await Child.start(
-            command, cwd=self.config.parent, on_line=on_line, pass_fds=[control], umask=PRIVATE_UMASK
+            command,
+            cwd=self.config.parent,
+            on_line=on_line,
+            pass_fds=[control],
+            umask=PRIVATE_UMASK,
+            grace_s=_GRACE_S,
         )
 
     async def _ports(self, reading: int) -> dict[str, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +29,6 @@ from stepwell.emulator.clock import monotonic_ns, turns
 from stepwell.emulator.worker.host import HostCrashed
 from stepwell.emulator.worker.workerd.call_sites import CallSites
 from stepwell.emulator.worker.workerd.incoming_stream import IncomingStream
-from stepwell.emulator.worker.workerd.lease import Lease
 from stepwell.emulator.worker.workerd.wire import (
     Answer,
     CallDelay,
@@ -103,7 +101,6 @@ class Pass:
         `sites` are those of the Worker in this process.
         """
         loop = asyncio.get_running_loop()
-        self._lease: weakref.ref[Lease] | None = None
         #: Whether the runtime ended under it.
         self.lost = False
         self._socket = socket
@@ -120,8 +117,8 @@ class Pass:
         self._questions: dict[int, _Question] = {}
         self._streams: dict[int, IncomingStream] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        #: Kept while callbacks go on that run() did not wait for.
-        self._held: Lease | None = None
+        #: Called when the last callback has ended that run() did not wait for.
+        self._on_quiet: Callable[[], None] | None = None
         self._last_answers: dict[int, tuple[int, Encoded]] = {}
         self._context = contextvars.copy_context()
 
@@ -131,9 +128,19 @@ class Pass:
         ended = self._over.done() and not self._over.cancelled()
         return ended and not (self.lost or self._questions or self._streams or self._tasks)
 
-    async def run(self, class_name: str, event: RunEvent, lease: Lease) -> Encoded:
+    def lingers(self, on_quiet: Callable[[], None]) -> bool:
+        """Whether callbacks go on that run() did not wait for; then `on_quiet` is called when the last has ended.
+
+        Not for a pass that was ended before run() had: nothing of that one is to go on.
+        """
+        ended = self._over.done() and not self._over.cancelled()
+        lingers = ended and bool(self._questions) and not self.lost
+        if lingers:
+            self._on_quiet = on_quiet
+        return lingers
+
+    async def run(self, class_name: str, event: RunEvent) -> Encoded:
         """What run() returns. Raises what it raised as `WorkerError`; `NotSerialisable`, `HostCrashed`."""
-        self._lease = weakref.ref(lease)
         head: Run = {
             "t": "run",
             "class": class_name,
@@ -149,8 +156,6 @@ class Pass:
         finally:
             for task in self._tasks:
                 task.cancel()
-            if self._questions and self._over.done() and not self._over.cancelled() and not self.lost:
-                self._held = lease
 
     async def quiesce(self) -> None:
         """Returns when user code has taken in all that it was told, and what it did then has reached the engine."""
@@ -202,12 +207,17 @@ class Pass:
         error = HostCrashed("the runtime of the Worker ended")
         self.lost = True
         self._fail(error)
-        self._held = None
         for question in self._questions.values():
             if not question.answer.done():
                 question.answer.set_exception(error)
         for stream in self._streams.values():
             stream.failed(error)
+        self._quiet()
+
+    def _quiet(self) -> None:
+        on_quiet, self._on_quiet = self._on_quiet, None
+        if on_quiet is not None:
+            on_quiet()
 
     def _fail(self, error: BaseException) -> None:
         """Ends the pass; its rollback handlers can still be asked."""
@@ -315,9 +325,7 @@ class Pass:
         return delay
 
     def _rollback_handler(self, call_id: int) -> Callable[[RollbackInput], Coroutine[Any, Any, None]]:
-        lease = self._lease() if self._lease is not None else None
-
-        async def handler(given: RollbackInput, _: Lease | None = lease) -> None:
+        async def handler(given: RollbackInput) -> None:
             n = next(self._numbers)
             head = CallRollback(
                 t="rollback",
@@ -351,8 +359,12 @@ class Pass:
         question = self._questions.pop(head["n"], None)
         if head["t"] == "stream":
             self._streams[head["s"]] = IncomingStream()
-        if question is None or question.answer.done():
-            return
+        if question is not None and not question.answer.done():
+            self._give_answer(question, head, body)
+        if not self._questions:
+            self._quiet()
+
+    def _give_answer(self, question: _Question, head: Answer, body: str) -> None:
         if head["t"] == "threw":
             question.answer.set_exception(self._error(head["error"]))
         elif head["t"] == "refused":
@@ -364,8 +376,6 @@ class Pass:
             if question.call_id is not None:
                 self._last_answers[question.call_id] = (head["n"], value)
             question.answer.set_result(value)
-        if not self._questions:
-            self._held = None
 
     # -- streams
     async def _stream(self, number: int) -> AsyncIterator[bytes]:

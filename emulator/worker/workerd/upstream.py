@@ -7,13 +7,13 @@ one, this a sixth, and nothing here may decode, follow or retry anything by itse
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from typing import Final
 
 import httptools
 
 from stepwell.emulator.worker.host import Receive, Scope, Send
 from stepwell.emulator.worker.workerd.frames import RuntimeAddress, open_connection
+from stepwell.emulator.worker.workerd.idle import Idle
 
 _IDLE_CONNECTIONS: Final = 32
 _READ: Final = 64 * 1024
@@ -38,7 +38,7 @@ class Upstream:
     """Connections to the runtime, by address; belongs to one loop."""
 
     def __init__(self) -> None:
-        self._idle: dict[RuntimeAddress, deque[_Connection]] = {}
+        self._idle: dict[RuntimeAddress, Idle[_Connection]] = {}
 
     async def request(
         self, address: RuntimeAddress, scope: Scope, headers: _Headers, receive: Receive, send: Send
@@ -62,16 +62,13 @@ class Upstream:
     def close(self) -> None:
         """Closes the connections that are idle."""
         for idle in self._idle.values():
-            while idle:
-                idle.pop().close()
+            idle.close()
+        self._idle.clear()
 
     async def _connection(self, address: RuntimeAddress) -> _Connection:
-        idle = self._idle.get(address, deque())
-        while idle:
-            connection = idle.pop()
-            if not connection.stale:
-                return connection
-            connection.close()
+        idle = self._idle.get(address)
+        if idle is not None and (connection := idle.take()) is not None:
+            return connection
         try:
             return await _connect(address)
         except OSError as error:
@@ -81,10 +78,9 @@ class Upstream:
         # Only the newest runtime's connections are of use.
         for other in [a for a in self._idle if a != address and not self._idle[a]]:
             del self._idle[other]
-        idle = self._idle.setdefault(address, deque(maxlen=_IDLE_CONNECTIONS))
-        if len(idle) == _IDLE_CONNECTIONS:
-            idle.popleft().close()
-        idle.append(connection)
+        if address not in self._idle:
+            self._idle[address] = Idle(_IDLE_CONNECTIONS)
+        self._idle[address].give(connection)
 
 
 class _Connection:
@@ -93,7 +89,8 @@ class _Connection:
         self.writer = writer
 
     @property
-    def stale(self) -> bool:
+    def closed(self) -> bool:
+        """Also when only the runtime has closed it."""
         return self.reader.at_eof() or self.writer.is_closing()
 
     def close(self) -> None:

@@ -44,7 +44,7 @@ async def test_stopping_ends_what_the_process_started_too() -> None:
 
 
 async def test_a_process_that_ignores_the_request_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stepwell.emulator.worker.workerd.child._GRACE_S", 0.1)
+    monkeypatch.setattr("stepwell.emulator.worker.workerd.child.GRACE_S", 0.1)
     lines: list[str] = []
     child = await _start("trap '' TERM; echo ready; while :; do sleep 1; done", lines)
     await _until(lambda: bool(lines))

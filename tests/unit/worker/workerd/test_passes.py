@@ -30,7 +30,6 @@ from stepwell.bindings.ports import (
 )
 from stepwell.bindings.values import Encoded
 from stepwell.emulator.clock import turns
-from stepwell.emulator.worker.workerd.lease import Lease
 from stepwell.emulator.worker.workerd.passes import Pass
 
 pytestmark = pytest.mark.anyio
@@ -131,11 +130,9 @@ class World:
         self.runtime = Runtime()
         self.port = Port()
         self.lender = Lender()
-        self.released = asyncio.Event()
         self.one = Pass(self.runtime, self.port, self.lender, _never_stood)
         self.runtime.one = self.one
-        lease = Lease(self.released.set)
-        self.running = asyncio.ensure_future(self.one.run("Orders", EVENT, lease))
+        self.running = asyncio.ensure_future(self.one.run("Orders", EVENT))
 
 
 @pytest.fixture
@@ -344,24 +341,51 @@ async def _undo(options: RollbackOptions, given: RollbackInput) -> None:
     await options.handler(given)
 
 
-async def test_the_socket_is_given_back_when_the_last_handler_is_gone(world: World) -> None:
-    kept: list[RollbackOptions] = []
-
-    async def register(name: object, config: object, callback: Any, rollback: Any) -> StepResult:
-        kept.append(rollback)
-        return Encoded("1")
-
-    world.port.on_do = register
-    world.runtime.say({"t": "do", "id": 1, "callback": True, "rollback": True}, ["charge"])
-    await world.runtime.hears("done")
+async def _returns_beside_a_callback(world: World) -> int:
+    """The number of the callback's question, which run() did not wait for."""
+    world.runtime.say({"t": "do", "id": 1, "callback": True}, ["charge"])
+    asked = await world.runtime.hears("callback")
     world.runtime.say({"t": "returned"}, 1)
     await world.running
-    assert not world.released.is_set()
+    number: int = asked["n"]
+    return number
 
-    kept.clear()
+
+async def test_a_pass_lingers_until_the_last_callback_has_ended(world: World) -> None:
+    number = await _returns_beside_a_callback(world)
+    quiet: list[str] = []
+
+    assert world.one.lingers(lambda: quiet.append("quiet"))
+    assert quiet == []
+    world.runtime.say({"t": "value", "n": number}, 2)
+
+    assert quiet == ["quiet"]
+
+
+async def test_a_pass_that_lingers_ends_with_its_socket(world: World) -> None:
+    await _returns_beside_a_callback(world)
+    quiet: list[str] = []
+
+    assert world.one.lingers(lambda: quiet.append("quiet"))
+    world.one.socket_lost()
+
+    assert quiet == ["quiet"]
+
+
+async def test_a_pass_without_open_callbacks_does_not_linger(world: World) -> None:
+    world.runtime.say({"t": "returned"}, 1)
+    await world.running
+
+    assert not world.one.lingers(pytest.fail)
+
+
+async def test_a_pass_that_was_ended_from_outside_does_not_linger(world: World) -> None:
+    world.runtime.say({"t": "do", "id": 1, "callback": True}, ["charge"])
+    await world.runtime.hears("callback")
+    world.running.cancel()
     await turns(3)
 
-    assert world.released.is_set()
+    assert not world.one.lingers(pytest.fail)
 
 
 async def test_a_lost_socket_is_a_crash_for_run_and_for_callbacks(world: World) -> None:
