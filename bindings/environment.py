@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from stepwell.bindings.binding_kinds import has_method
 from stepwell.bindings.errors import ErrorInfo, JsException
 from stepwell.bindings.values import JsDict
 
@@ -55,9 +56,14 @@ class MissingBinding:
         raise JsException(ErrorInfo("Error", text))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # a protocol of Python's, such as copying
-            raise AttributeError(name)
-        self._refuse(f".{name}")
+        """The method, which says what is missing when it is called; `hasattr` answers as it would on Cloudflare."""
+        if name.startswith("__") or not has_method(self._kind, name):
+            raise AttributeError(f"a binding of the kind {self._kind} has no {name!r}", name=name, obj=self)
+
+        def method(*_: Any, **__: Any) -> NoReturn:
+            self._refuse(f".{name}()")
+
+        return method
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         self._refuse("()")

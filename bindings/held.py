@@ -1,4 +1,4 @@
-"""Bindings that another runtime holds: `env.KV`, `env.DB`, ... of a Python Worker.
+"""Bindings that Cloudflare's runtime holds: `env.KV`, `env.DB`, ... of a Python Worker.
 
 A call is written down first and made when it is awaited, so that methods which are not awaited in JavaScript need
 no await here either: `await env.DB.prepare("...").bind(1).all()`.
@@ -7,15 +7,37 @@ no await here either: `await env.DB.prepare("...").bind(1).all()`.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Generator
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from stepwell.bindings.binding_kinds import has_method
+from stepwell.bindings.object_ids import DurableObjectId
 from stepwell.bindings.values import JsDict, Value, encode
+from stepwell.bindings.web.streams import ReadableStream
 
-#: Makes a call: {"binding" or "handle", "calls": [[method, arguments], ...]}. Raises `JsException`.
-Use: TypeAlias = Callable[[dict[str, Any]], Awaitable[Value]]
+if TYPE_CHECKING:
+    from stepwell.bindings.web.http import Request, Response
+
+
+class Reach(Protocol):
+    """How calls come to the runtime.
+
+    A call is {"binding", "handle" or "object", "calls": [[method, arguments], ...]}.
+    """
+
+    async def use(self, call: dict[str, Any]) -> Value:
+        """Makes a call. Raises `JsException`."""
+        ...
+
+    def use_now(self, call: dict[str, Any]) -> Value:
+        """The same for synchronous code: the event loop waits."""
+        ...
+
+    async def fetch(self, call: dict[str, Any], request: Request) -> Response:
+        """Sends a request to what a call gives."""
+        ...
 
 
 #: The headers that the fields of an R2 object's httpMetadata stand for.
@@ -30,30 +52,100 @@ _HTTP_METADATA: Final = {
 
 
 class Held:
-    """One binding. Every attribute is a method of it."""
+    """One binding of a kind. Every attribute is a method of it."""
 
-    __slots__ = ("_origin", "_use")
+    __slots__ = ("_kind", "_origin", "_reach")
 
-    def __init__(self, use: Use, origin: dict[str, Any]) -> None:
-        self._use = use
+    def __init__(self, reach: Reach, origin: dict[str, Any], kind: str = "") -> None:
+        self._reach = reach
         self._origin = origin
+        self._kind = kind
 
     def __getattr__(self, name: str) -> HeldMethod:
-        if name.startswith("__"):  # a protocol of Python's, such as copying
-            raise AttributeError(name)
-        return HeldMethod(self._use, self._origin, [], name)
+        if name.startswith("__") or not has_method(self._kind, name):
+            raise AttributeError(f"a binding of the kind {self._kind} has no {name!r}", name=name, obj=self)
+        return HeldMethod(self._reach, self._origin, [], name)
 
     def __repr__(self) -> str:
         return f"<binding {self._origin.get('binding')}>"
 
 
+class HeldFetcher:
+    """A service, a Durable Object or the static assets: `fetch`, and methods by RPC where there are any."""
+
+    def __init__(self, reach: Reach, origin: dict[str, Any], calls: list[Any], *, has_methods: bool = True) -> None:
+        self._reach = reach
+        self._origin = origin
+        self._calls = calls
+        self._has_methods = has_methods
+
+    async def fetch(self, resource: Any, *init: Any, **options: Any) -> Response:
+        """Sends a request there: a URL or a `Request`, and the options of `workers.fetch`."""
+        from stepwell.bindings.web.http import Request
+
+        given = {**(init[0] if init and init[0] else {}), **options}
+        request = resource if isinstance(resource, Request) and not given else Request(resource, **given)
+        return await self._reach.fetch({**self._origin, "calls": self._calls}, request)
+
+    def __getattr__(self, name: str) -> HeldMethod:
+        if name.startswith("_") or not self._has_methods:
+            raise AttributeError(name)
+        return HeldMethod(self._reach, self._origin, self._calls, name)
+
+    def __repr__(self) -> str:
+        return f"<binding {self._origin.get('binding')}>"
+
+
+class HeldNamespace:
+    """A namespace of Durable Objects."""
+
+    def __init__(self, reach: Reach, binding: str, unique_key: str) -> None:
+        """`unique_key` is what the runtime makes the ids of the namespace from."""
+        self._reach = reach
+        self._binding = binding
+        self._unique_key = unique_key
+
+    def idFromName(self, name: str) -> DurableObjectId:
+        return DurableObjectId.from_name(self._unique_key, name)
+
+    def idFromString(self, id: str) -> DurableObjectId:
+        """Raises `TypeError` for a text that is no id of this namespace."""
+        return DurableObjectId.from_text(self._unique_key, id)
+
+    def newUniqueId(self, *_: Any, **__: Any) -> DurableObjectId:
+        return DurableObjectId.new(self._unique_key)
+
+    def get(self, id: DurableObjectId, *_: Any, **__: Any) -> HeldStub:
+        """A stub of the object with that id; nothing is sent yet."""
+        return HeldStub(self._reach, self._binding, id)
+
+    def getByName(self, name: str, *_: Any, **__: Any) -> HeldStub:
+        return self.get(self.idFromName(name))
+
+    def jurisdiction(self, *_: Any, **__: Any) -> HeldNamespace:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<binding {self._binding}>"
+
+
+class HeldStub(HeldFetcher):
+    """A stub of a Durable Object: its methods, `fetch`, `id` and `name`."""
+
+    def __init__(self, reach: Reach, binding: str, id: DurableObjectId) -> None:
+        argument = {"id": {"binding": binding, "name": id.name, "hex": id.toString()}}
+        super().__init__(reach, {"binding": binding}, [["get", [argument]]])
+        self.id = id
+        self.name = id.name
+
+
 class HeldMethod:
     """A method that is about to be called. Keywords are fields of an object that comes last, as in JavaScript."""
 
-    __slots__ = ("_calls", "_name", "_origin", "_use")
+    __slots__ = ("_calls", "_name", "_origin", "_reach")
 
-    def __init__(self, use: Use, origin: dict[str, Any], calls: list[Any], name: str) -> None:
-        self._use = use
+    def __init__(self, reach: Reach, origin: dict[str, Any], calls: list[Any], name: str) -> None:
+        self._reach = reach
         self._origin = origin
         self._calls = calls
         self._name = name
@@ -61,29 +153,30 @@ class HeldMethod:
     def __call__(self, *args: Value, **options: Value) -> HeldCall:
         given = [*args, options] if options else list(args)
         calls = [*self._calls, [self._name, [_argument(arg) for arg in given]]]
-        return HeldCall(self._use, self._origin, calls)
+        return HeldCall(self._reach, self._origin, calls)
 
 
 class HeldCall:
     """A call that is made when it is awaited, or with the call that it is an argument of."""
 
-    __slots__ = ("_calls", "_origin", "_use")
+    __slots__ = ("_calls", "_origin", "_reach")
 
-    def __init__(self, use: Use, origin: dict[str, Any], calls: list[Any]) -> None:
-        self._use = use
+    def __init__(self, reach: Reach, origin: dict[str, Any], calls: list[Any]) -> None:
+        self._reach = reach
         self._origin = origin
         self._calls = calls
 
     def __getattr__(self, name: str) -> HeldMethod:
         if name.startswith("__"):
             raise AttributeError(name)
-        return HeldMethod(self._use, self._origin, self._calls, name)
+        return HeldMethod(self._reach, self._origin, self._calls, name)
 
     def __await__(self) -> Generator[Any, Any, Value]:
         return self._make().__await__()
 
     async def _make(self) -> Value:
-        return await self._use(self._written())  # as a method of this call, so that its object stays known
+        calls = [[method, [await _read(arg) for arg in args]] for method, args in self._calls]
+        return await self._reach.use({**self._origin, "calls": calls})
 
     def _written(self) -> dict[str, Any]:
         return {**self._origin, "calls": self._calls}
@@ -94,9 +187,10 @@ class HeldObject(JsDict):
 
     __slots__ = ("__weakref__", "_held")
 
-    def __init__(self, fields: dict[str, Value], use: Use, handle: int) -> None:
+    def __init__(self, fields: dict[str, Value], reach: Reach, handle: int, streams: list[str]) -> None:
+        """`streams`: the names of the fields that are streams."""
         super().__init__(fields)
-        object.__setattr__(self, "_held", (use, handle))
+        object.__setattr__(self, "_held", (reach, handle, dict.fromkeys(streams)))
 
     def __getattr__(self, key: str) -> Value:
         if key in self:
@@ -105,8 +199,11 @@ class HeldObject(JsDict):
             raise AttributeError(key)
         if key == "writeHttpMetadata":
             return self._write_http_metadata
-        use, handle = object.__getattribute__(self, "_held")
-        return HeldMethod(use, _Kept(self, handle), [], key)
+        reach, handle, streams = object.__getattribute__(self, "_held")
+        if key in streams:
+            streams[key] = streams[key] or held_stream(reach, handle, key, self)
+            return streams[key]
+        return HeldMethod(reach, _Kept(self, handle), [], key)
 
     def _write_http_metadata(self, headers: Any) -> None:
         """Of an object of R2; done here, because what it writes to is here."""
@@ -124,12 +221,37 @@ class _Kept(dict[str, Any]):
         self.owner = owner
 
 
+def held_stream(reach: Reach, handle: int, field: str, owner: object = None) -> ReadableStream:
+    """A stream over there, read chunk by chunk as it is read here. `owner` is kept until then."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        kept = owner
+        while (chunk := await reach.use({"handle": handle, "read": field})) is not None:
+            yield chunk
+        del kept
+
+    return ReadableStream(chunks())
+
+
 def _argument(value: Value) -> dict[str, Any]:
     if isinstance(value, HeldCall):
         return {"call": value._written()}
+    if isinstance(value, DurableObjectId):
+        return {"value": value.toString()}
+    if isinstance(value, ReadableStream) or hasattr(value, "js_object"):
+        return {"body": value}
     if isinstance(value, list | tuple) and any(isinstance(item, HeldCall) for item in value):
         return {"list": [_argument(item) for item in value]}
     return {"value": json.loads(encode(value))}
+
+
+async def _read(argument: dict[str, Any]) -> dict[str, Any]:
+    """An argument that is a stream, a Blob, a Request or a Response becomes its bytes."""
+    if "body" not in argument:
+        return argument
+    body = argument["body"]
+    data = await (body.read_all() if isinstance(body, ReadableStream) else body.bytes())
+    return {"value": json.loads(encode(bytes(data)))}
 
 
 def _http_date(at: datetime) -> str:

@@ -81,6 +81,23 @@ export class Channel {
     return response.body;
   }
 
+  /** Passes a request to a Python Worker. `target` says to which of its classes. */
+  async forward(fetcher, request, worker, target) {
+    const url = new URL(request.url);
+    const passed = new Request(this.#address + url.pathname + url.search, request);
+    passed.headers.set("Stepwell-Service", worker);
+    passed.headers.set("Stepwell-Token", await this.#key.proof("forward"));
+    passed.headers.set("Stepwell-Origin", url.origin);
+    passed.headers.set("Stepwell-Target", JSON.stringify(target));
+    return fetcher.fetch(passed, { redirect: "manual" });
+  }
+
+  /** The value that a Python Worker answers; throws its error. */
+  async ask(head, body) {
+    const response = await this.#post("/python", head, body);
+    return readAnswer(await response.text());
+  }
+
   // The engine closes connections that are idle. A request that was about to use one is sent again, on a new one: the
   // engine has not seen it.
   async #post(path, head, body) {

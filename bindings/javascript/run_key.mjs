@@ -18,7 +18,7 @@ export class RunKey {
     this.#token = token;
   }
 
-  /** A new proof for "call" or "error". */
+  /** A new proof for "call", "error" or "forward". */
   async proof(purpose) {
     const nonce = randomUUID().replaceAll("-", "");
     return `${nonce}.${await this.#signed(purpose, nonce)}`;

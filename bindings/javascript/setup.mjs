@@ -22,10 +22,15 @@ export const runKey = new RunKey(settings.token);
 
 // `wrangler dev` has no binding for a plain address, but lets the global fetch reach loopback.
 const engine = env.__STEPWELL_ENGINE ?? { fetch: globalThis.fetch.bind(globalThis) };
+/** The Worker that this is. */
+export const { worker } = settings;
+/** What reaches a Python Worker: connections of its own, which are not kept. */
+export const forwarder = env.__STEPWELL_FORWARD ?? engine;
 export const channel = new Channel(engine, settings.engine ?? "http://engine", runKey);
 
 delete env.__STEPWELL;
 delete env.__STEPWELL_ENGINE;
+delete env.__STEPWELL_FORWARD;
 const variables = globalThis.process?.env; // with nodejs_compat it has what `env` has
 if (variables) delete variables.__STEPWELL;
 for (const [name, value] of Object.entries(settings.secrets ?? {})) {

@@ -144,7 +144,8 @@ class Emulator:
         Raises `WorkerLoadError`. With reload on, code that is broken waits to be mended instead, and with it all
         instances of the Worker: `notices` says why.
         """
-        for index, worker in enumerate(self.workers):
+        # Python first: the runtime of the others has to know what its classes are called.
+        for index, worker in sorted(enumerate(self.workers), key=lambda pair: pair[1].host.language != "python"):
             try:
                 generation = await worker.host.load()
             except WorkerCodeError as error:
@@ -154,6 +155,7 @@ class Emulator:
                 continue
             self._loaded[index] = generation.version_id
             define(self.engine, worker, generation)
+        await self._hosts.open()
         await self.engine.start()
         for index in self._loaded:
             self._schedule(self.workers[index])
@@ -196,6 +198,7 @@ class Emulator:
         declare(self.engine, project)
         self._hosts.configure(index, project)
         generation = await after.host.load()
+        await self._hosts.open()
         self.workers[index] = after
         define(self.engine, after, generation)
         self._schedule(after)
@@ -224,7 +227,7 @@ class Emulator:
         for worker in self.workers:
             with contextlib.suppress(asyncio.CancelledError):
                 await worker.host.stop()
-        await self._hosts.stop_holders()
+        await self._hosts.stop()
         last_words()
         self.engine.store.close()
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from stepwell.bindings.environment import MissingBinding
 from stepwell.bindings.ports import WorkflowPort
+from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.config.project import Project
 from stepwell.emulator.config.settings import Settings
-from stepwell.emulator.worker.host import AsgiApp, WorkerHost
-from stepwell.emulator.worker.python.environment import no_other_bindings
+from stepwell.emulator.worker.host import WorkerHost, WorkerLoadError
 from stepwell.emulator.worker.python.output import Emit
 
 if TYPE_CHECKING:
     from stepwell.emulator.worker.python.host import PythonHost
-    from stepwell.emulator.worker.workerd.holder import Holder
+    from stepwell.emulator.worker.workerd.calls import PythonService
     from stepwell.emulator.worker.workerd.host import JavaScriptRuntime, JavaScriptWorker
+    from stepwell.emulator.worker.workerd.stand_in import StandIn
+
+_log = logging.getLogger("stepwell.worker")
 
 
 class Hosts:
@@ -44,74 +50,165 @@ class Hosts:
         self._emit = emit
         self._state = state
         self._runtime: JavaScriptRuntime | None = None
-        self._holders: list[Holder] = []
-        self._doors: dict[str, AsgiApp] = {}
+        self._stand_ins: dict[str, StandIn] = {}
+        self._warned: set[str] = set()
         self.all: tuple[WorkerHost, ...] = tuple(self._build(project) for project in self._projects)
 
     def _build(self, project: Project) -> WorkerHost:
         return self._python(project) if project.config.language == "python" else self._javascript(project)
 
+    # -- Python
     def _python(self, project: Project) -> PythonHost:
         from stepwell.emulator.worker.python.host import PythonHost
 
+        index = self._projects.index(project)
+        stand_in = self._stand_in(index) if self._needs_stand_in(project.config) else None
         return PythonHost(
             project.config,
             variables=project.vars,
             workflows=self._ports(project),
             now_ms=self._now_ms,
             emit=self._emit,
-            other_binding=self._holder(project).binding if project.config.bindings else no_other_bindings,
+            other_binding=partial(self._binding, index),
+            reach=stand_in,
         )
 
-    def _holder(self, project: Project) -> Holder:
-        """What holds the other bindings of a Python Worker, when the first of them is used."""
-        from stepwell.emulator.worker.workerd.holder import Holder
-        from stepwell.emulator.worker.workerd.host import RuntimeOptions
+    def _needs_stand_in(self, config: WorkerConfig) -> bool:
+        """Whether the runtime has something to do for a Python Worker, or Workers in it may call that."""
+        return bool(config.bindings) or any(p.config.language == "javascript" for p in self._projects)
 
-        index = self._projects.index(project)
+    def _stand_in(self, index: int) -> StandIn:
+        from stepwell.emulator.worker.workerd.stand_in import StandIn
+
         # Tests of Python Workers have no state folder but the project itself.
-        state = self._state if self._state != project.folder else project.folder / ".stepwell"
-        options = RuntimeOptions(state / "bindings" / project.config.name, self._settings.runtime)
-        holder = Holder(lambda: self._projects[index].config, project.vars, options)
-        self._holders.append(holder)
-        return holder
+        stand_in = StandIn(
+            lambda: self._projects[index].config,
+            self._shared_runtime(),
+            self._state_folder() / "stand-ins",
+            self._left_out,
+        )
+        self._stand_ins[self._projects[index].config.name] = stand_in
+        return stand_in
 
-    async def stop_holders(self) -> None:
-        """Ends the runtimes that hold other bindings."""
-        for holder in self._holders:
-            await holder.stop()
+    def _state_folder(self) -> Path:
+        alone = len(self._projects) == 1 and self._state == self._projects[0].folder
+        return self._state / ".stepwell" if alone else self._state
 
-    def _javascript(self, project: Project) -> WorkerHost:
+    def _binding(self, index: int, name: str, kind: str) -> object:
+        """The object for a name of a Python Worker's `env`."""
+        config = self._projects[index].config
+        service = next((each for each in config.services if each.binding == name), None)
+        if service is not None and (local := self._python_worker(service.service)) is not None:
+            return local.as_service(name, service.entrypoint)
+        reason = self._unavailable(config).get(name)
+        if reason is not None:
+            return MissingBinding(name, kind, f"{reason[0].upper()}{reason[1:]}.")
+        return self._stand_ins[config.name].binding(name, kind)
+
+    def _python_worker(self, name: str) -> PythonHost | None:
+        """The Python Worker of that name that others call directly: one without static assets before it."""
+        for project, host in zip(self._projects, self.all, strict=False):
+            config = project.config
+            if config.name == name and config.language == "python" and not config.raw.get("assets"):
+                return cast("PythonHost", host)
+        return None
+
+    def _unavailable(self, config: WorkerConfig) -> Mapping[str, str]:
+        from stepwell.emulator.worker.workerd.toolchain import find_toolchain
+        from stepwell.emulator.worker.workerd.unavailable import unavailable_bindings
+
+        running = [project.config.name for project in self._projects]
+        return unavailable_bindings(config, running, find_toolchain(config.folder), self._settings.runtime)
+
+    def _left_out(self, config: WorkerConfig) -> frozenset[str]:
+        local = {each.binding for each in config.services if self._python_worker(each.service) is not None}
+        return frozenset(self._unavailable(config)) | local
+
+    def _python_services(self) -> dict[str, PythonService]:
+        """The Python Workers, for the runtime."""
+        return {host.name: cast("PythonHost", host).service() for host in self.all if host.language == "python"}
+
+    # -- the runtime
+    def _shared_runtime(self) -> JavaScriptRuntime:
         if self._runtime is None:
             from stepwell.emulator.worker.workerd.host import JavaScriptRuntime, RuntimeOptions
 
-            options = RuntimeOptions(self._state, self._settings.runtime, self._settings.inspector_port)
+            options = RuntimeOptions(self._state_folder(), self._settings.runtime, self._settings.inspector_port)
             self._runtime = JavaScriptRuntime(
-                self._javascript_workers, self._port, options, self._emit, self._python_services
+                self._runtime_workers, self._port, options, self._emit, self._python_services
             )
-        return self._runtime.host(project.config.name)
+        return self._runtime
 
-    def _python_services(self) -> dict[str, AsgiApp]:
-        """The front doors of the Python Workers, for service bindings of the others."""
-        return {host.name: self._door(host) for host in self.all if host.language == "python"}
+    def _javascript(self, project: Project) -> WorkerHost:
+        return self._shared_runtime().host(project.config.name)
 
-    def _door(self, host: WorkerHost) -> AsgiApp:
-        if host.name not in self._doors:
-            self._doors[host.name] = host.front_door()
-        return self._doors[host.name]
-
-    def _javascript_workers(self) -> list[JavaScriptWorker]:
+    def _runtime_workers(self) -> list[JavaScriptWorker]:
         from stepwell.emulator.worker.workerd.host import JavaScriptWorker
 
-        return [
+        workers = [
             JavaScriptWorker(project.config, project.vars)
             for project in self._projects
             if project.config.language == "javascript"
         ]
+        return workers + [each.worker() for each in self._stand_ins.values() if each.is_described]
+
+    async def open(self) -> None:
+        """Brings the runtime up to date for the Python Workers: to be called after each load of their code.
+
+        Logs, once, what of them does not work and why.
+        """
+        from stepwell.emulator.worker.workerd.unavailable import needs_runtime_at_once
+
+        for stand_in in self._stand_ins.values():
+            self._warn_of_unavailable(stand_in.config())
+        running = self._runtime is not None and self._runtime.generation is not None
+        described = [each for each in self._stand_ins.values() if each.is_described]
+        for stand_in in described:
+            if running or needs_runtime_at_once(stand_in.config()):
+                await self._start(stand_in)
+                return
+
+    async def _start(self, stand_in: StandIn) -> None:
+        from stepwell.emulator.worker.workerd.unavailable import needs_runtime_at_once
+
+        config = stand_in.config()
+        try:
+            await stand_in.start()
+        except WorkerLoadError as error:
+            parts = needs_runtime_at_once(config) or ["bindings"]
+            self._warn(f"{config.name}: {', '.join(parts)} do not work. {error}")
+
+    def _warn_of_unavailable(self, config: WorkerConfig) -> None:
+        from stepwell.emulator.worker.workerd.toolchain import find_toolchain
+        from stepwell.emulator.worker.workerd.unavailable import needs_runtime_at_once, why_no_runtime
+
+        reasons = self._unavailable(config)
+        reason = why_no_runtime(config, find_toolchain(config.folder), self._settings.runtime)
+        if reason is not None:
+            what = ", ".join([*needs_runtime_at_once(config), *(f"env.{name}" for name in reasons)])
+            self._warn(f"{config.name}: {what or 'bindings'} do not work: {reason}.")
+            return
+        for name, why in reasons.items():
+            self._warn(f"{config.name}: env.{name} does not work: {why}.")
+
+    def _warn(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            _log.warning("%s", text)
+
+    async def stop(self) -> None:
+        """Ends the runtime."""
+        for stand_in in self._stand_ins.values():
+            await stand_in.stop()
+        if self._runtime is not None:
+            await self._runtime.stop()
 
     def configure(self, index: int, project: Project) -> None:
         """The configuration of a Worker was read anew; it counts from its next load on."""
         self._projects[index] = project
         host = self.all[index]
         if project.config.language == "python" and host.language == "python":
-            host.configure(project.config, project.vars, self._ports(project))  # type: ignore[attr-defined]
+            python = cast("PythonHost", host)
+            python.configure(project.config, project.vars, self._ports(project))
+            if project.config.name not in self._stand_ins and self._needs_stand_in(project.config):
+                python.attach(self._stand_in(index))

@@ -12,7 +12,8 @@ from stepwell.bindings.web.body import chunks_of
 from stepwell.bindings.web.messages import FetchResponse, Request
 from stepwell.bindings.web.websockets import WebSocket
 from stepwell.emulator.worker.host import Message, Receive, Scope, Send
-from stepwell.emulator.worker.python.handlers import Answered
+from stepwell.emulator.worker.python.handlers import Answered, Target
+from stepwell.emulator.worker.workerd.calls import TARGET_KEY
 
 T = TypeVar("T")
 _OVER: Final = None
@@ -25,7 +26,7 @@ class Answering(Protocol):
 
     loop: asyncio.AbstractEventLoop
 
-    async def answer(self, request: Request, *, wants_page: bool) -> Answered:
+    async def answer(self, request: Request, *, wants_page: bool, target: Target = ...) -> Answered:
         """Calls the Worker's `fetch` on the engine's loop; a page for an exception."""
         ...
 
@@ -60,7 +61,7 @@ class PythonDoor:
             return
         request = request_of(scope, body)
         page = "text/html" in request.headers.get("accept", "")
-        answered = await self._on_engine(self._host.answer(request, wants_page=page))
+        answered = await self._on_engine(self._host.answer(request, wants_page=page, target=_target(scope)))
         await self._send(answered, send, receive)
 
     async def _send(self, answered: Answered, send: Send, receive: Receive) -> None:
@@ -125,6 +126,11 @@ class PythonDoor:
                 return
             data = message.get("text")
             await self._on_engine(bridge.received(message["bytes"] if data is None else data))
+
+
+def _target(scope: Scope) -> Target:
+    """The class that a request is for: the runtime says so of those that it passes on."""
+    return Target.of(scope.get(TARGET_KEY))
 
 
 class TooLarge(Exception):

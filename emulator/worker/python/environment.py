@@ -11,14 +11,10 @@ from stepwell.bindings.workflow import Workflow
 from stepwell.emulator.config.binding_kinds import KINDS, binding_names
 from stepwell.emulator.config.model import WorkerConfig
 
-#: Gives the object behind a binding that is no Workflow, by its name and kind ("KV Namespace"); None for none.
+#: Gives the object behind a binding that is no Workflow, by its name and kind ("KV Namespace").
 #: This is the seam for whoever can reach a runtime that holds such bindings.
 OtherBinding: TypeAlias = Callable[[str, str], Any]
 
-_WHY: Final = (
-    "It needs Cloudflare's runtime: install wrangler in the project (npm install --save-dev wrangler), "
-    "then start again."
-)
 _NOT_RUNNING: Final = (
     "Its Workflow belongs to the Worker {script!r}, which is not part of this run: add its config with -c."
 )
@@ -33,7 +29,7 @@ def build_env(
     """`env` for one load. `workflows` holds the engine's ports by the name of the binding."""
     members: dict[str, Any] = {name: _variable(value) for name, value in variables.items()}
     for kind, name in _other_bindings(config):
-        members[name] = other(name, kind) or MissingBinding(name, kind, _WHY)
+        members[name] = other(name, kind)
     for workflow in config.workflows:
         if workflow.binding is None:
             continue
@@ -46,8 +42,9 @@ def build_env(
     return Env(members)
 
 
-def no_other_bindings(name: str, kind: str) -> None:
+def no_other_bindings(name: str, kind: str) -> MissingBinding:
     """Nobody holds other bindings: each says so when it is used."""
+    return MissingBinding(name, kind, "Nothing holds it.")
 
 
 def _variable(value: object) -> Any:

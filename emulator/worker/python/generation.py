@@ -11,7 +11,7 @@ from pathlib import Path
 from types import CoroutineType, ModuleType
 from typing import Any
 
-from stepwell.bindings.entrypoints import ExecutionContext, WorkflowEntrypoint
+from stepwell.bindings.entrypoints import DurableObject, ExecutionContext, WorkflowEntrypoint
 from stepwell.bindings.escapes import is_ctrl_c
 from stepwell.bindings.ports import RunEvent, Runner, StepPort
 from stepwell.bindings.runtime import Runtime, enter_runtime
@@ -21,8 +21,11 @@ from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, JsDict, decode, en
 from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.config.problems import class_not_exported, not_a_workflow
 from stepwell.emulator.worker.host import WorkerCodeError, WorkerLoadError
+from stepwell.emulator.worker.python.exports import Exports, exports_of
 from stepwell.emulator.worker.python.importer import ProjectFinder
+from stepwell.emulator.worker.python.objects import PythonObjects
 from stepwell.emulator.worker.python.output import Emit, end_output, enter_output
+from stepwell.emulator.worker.workerd.durable_objects import durable_classes
 
 
 class PythonGeneration:
@@ -36,6 +39,7 @@ class PythonGeneration:
         self._space = finder.open(config.main, config.folder)
         weakref.finalize(self, finder.close, self._space)
         self.module: ModuleType = ModuleType("not loaded")
+        self.objects = PythonObjects()
 
     def load(self) -> None:
         """Runs the entry module and checks the classes. Raises `WorkerLoadError`; then nothing of it stays.
@@ -52,6 +56,7 @@ class PythonGeneration:
                 raise WorkerLoadError(_no_main(self.config)) from error
             raise WorkerCodeError(_import_problem(self.config, error)) from error
         check_classes(self.config, self.module)
+        check_objects(self.config, self.module)
         ProjectFinder.installed().serve_libraries(self._space)
 
     def enter(self) -> None:
@@ -63,6 +68,10 @@ class PythonGeneration:
     def sources(self) -> dict[str, str]:
         """The digests of the files that were loaded so far, by their paths."""
         return self._space.sources
+
+    def exports(self) -> Exports:
+        """What other Workers and the runtime can call."""
+        return exports_of(self.module, own_objects(self.config))
 
     def class_sources(self) -> dict[str, str]:
         """The text of the module that defines a Workflow class, for those that the entry module imports."""
@@ -122,6 +131,24 @@ def check_classes(config: WorkerConfig, module: ModuleType) -> None:
             raise WorkerLoadError(str(class_not_exported(name, main, _classes(module))))
         if not isinstance(found, type) or not issubclass(found, WorkflowEntrypoint):
             raise WorkerLoadError(str(not_a_workflow(name, main)))
+
+
+def own_objects(config: WorkerConfig) -> list[str]:
+    """The classes of Durable Objects that this Worker itself defines."""
+    return [durable.name for durable in durable_classes(config)]
+
+
+def check_objects(config: WorkerConfig, module: ModuleType) -> None:
+    """Raises `WorkerLoadError` for a configured Durable Object class that the entry module does not have."""
+    main = os.path.relpath(config.main, config.folder)
+    for name in own_objects(config):
+        found = getattr(module, name, None)
+        if not isinstance(found, type) or not issubclass(found, DurableObject):
+            what = "does not export it" if found is None else "exports something else under that name"
+            raise WorkerLoadError(
+                f'The configuration names the Durable Object class "{name}", but {main} {what}. '
+                f"Write `class {name}(DurableObject)` there, with `from workers import DurableObject`."
+            )
 
 
 def _classes(module: ModuleType) -> list[str]:

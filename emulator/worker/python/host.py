@@ -7,11 +7,11 @@ import contextvars
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from stepwell.bindings.escapes import as_ordinary, is_order
+from stepwell.bindings.escapes import is_order
 from stepwell.bindings.ports import WorkflowPort
 from stepwell.bindings.queues import Message, MessageBatch
 from stepwell.bindings.runtime import Runtime
@@ -20,12 +20,25 @@ from stepwell.bindings.web.messages import FetchResponse, Request, Response
 from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.worker.console import ConsoleLine, log_line
 from stepwell.emulator.worker.host import AsgiApp, Generation, Language, WorkerLoadError
+from stepwell.emulator.worker.python.calls import RuntimeCalls, in_task
 from stepwell.emulator.worker.python.environment import OtherBinding, build_env, no_other_bindings
 from stepwell.emulator.worker.python.generation import PythonGeneration, version_id
-from stepwell.emulator.worker.python.handlers import Answered, NoHandler, call_handler, scheduled_controller
+from stepwell.emulator.worker.python.handlers import (
+    DEFAULT_TARGET,
+    Answered,
+    NoHandler,
+    Target,
+    call_handler,
+    scheduled_controller,
+)
 from stepwell.emulator.worker.python.output import Emit, end_output, routed_output
 from stepwell.emulator.worker.python.source_loader import digest_of
 from stepwell.emulator.worker.python.user_logging import UserLogging
+
+if TYPE_CHECKING:
+    from stepwell.bindings.services import LocalService
+    from stepwell.emulator.worker.workerd.calls import PythonService
+    from stepwell.emulator.worker.workerd.stand_in import StandIn
 
 #: What Cloudflare takes on its free plan.
 MAX_BODY_BYTES: Final = 100 * 1024 * 1024
@@ -38,7 +51,7 @@ class PythonHost:
 
     `workflows` holds the engine's ports by the name of the binding. `now_ms` is the engine's clock. `emit` is given
     what user code prints and what its background work raises. `other_binding` gives the objects behind bindings
-    that are no Workflows.
+    that are no Workflows; `reach` is the Worker's stand-in in Cloudflare's runtime, for what only that can do.
     """
 
     def __init__(
@@ -50,6 +63,7 @@ class PythonHost:
         now_ms: Callable[[], int],
         emit: Emit = log_line,
         other_binding: OtherBinding = no_other_bindings,
+        reach: StandIn | None = None,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
         self.loop = asyncio.get_running_loop()
@@ -59,6 +73,7 @@ class PythonHost:
         self._now_ms = now_ms
         self._emit = emit
         self._other_binding = other_binding
+        self._reach = reach
         self._max_body_bytes = max_body_bytes
         self._current: PythonGeneration | None = None
         self._background: set[asyncio.Future[Any]] = set()
@@ -87,6 +102,10 @@ class PythonHost:
         if workflows is not None:
             self._workflows = workflows
 
+    def attach(self, stand_in: StandIn) -> None:
+        """The stand-in of a Worker whose new configuration needs one; to be called before `load()`."""
+        self._reach = stand_in
+
     async def load(self) -> Generation:
         """See `WorkerHost.load`."""
         if not self._routed:
@@ -99,6 +118,8 @@ class PythonHost:
         generation = PythonGeneration(self._config, runtime, self._emit)
         with self._logging.of_a_load():
             contextvars.copy_context().run(generation.load)
+        if self._reach is not None:
+            self._reach.describe(generation.exports())
         previous, self._current = self._current, generation
         return Generation(
             version_id=version_id(self._config, self._variables, self._sources(previous, generation)),
@@ -120,17 +141,17 @@ class PythonHost:
 
     # -- handlers
 
-    async def answer(self, request: Request, *, wants_page: bool) -> Answered:
+    async def answer(self, request: Request, *, wants_page: bool, target: Target = DEFAULT_TARGET) -> Answered:
         """The Worker's answer to a request; one of status 500 when there is none."""
-        response = await self._answer(request, wants_page=wants_page)
+        response = await self._answer(request, wants_page=wants_page, target=target)
         return Answered(response, contextvars.copy_context())
 
-    async def _answer(self, request: Request, *, wants_page: bool) -> FetchResponse:
+    async def _answer(self, request: Request, *, wants_page: bool, target: Target) -> FetchResponse:
         generation, task = self._current, asyncio.current_task()
         if generation is None:
             return Response("The Worker is not loaded.\n", 503)
         try:
-            response = await call_handler(generation, "fetch", request)
+            response = await call_handler(generation, "fetch", request, target, self._reach)
             if not isinstance(response, FetchResponse):
                 raise TypeError(
                     f"fetch returned {type(response).__name__}; expected a Response (from workers import Response)"
@@ -167,15 +188,46 @@ class PythonHost:
 
     async def _in_task(self, handler: str, argument: Any) -> None:
         """In a task of its own: a handler's context is not its caller's."""
-        generation = self._current
-        if generation is None:
+        await in_task(call_handler(self._loaded(), handler, argument))
+
+    def _loaded(self) -> PythonGeneration:
+        if self._current is None:
             raise WorkerLoadError(f'The Worker "{self.name}" is not loaded.')
-        await asyncio.create_task(_ordinary(call_handler(generation, handler, argument)))
+        return self._current
 
     def front_door(self) -> AsgiApp:
+        """Requests from outside; the runtime takes them where it has static assets to look through first."""
+        from stepwell.emulator.worker.python.assets_door import AssetsDoor
+
+        return AssetsDoor(self._door(), lambda: self._reach)
+
+    def _door(self) -> AsgiApp:
         from stepwell.emulator.worker.python.door import PythonDoor
 
         return PythonDoor(self, self._max_body_bytes)
+
+    # -- other Workers
+
+    def service(self) -> PythonService:
+        """This Worker as the runtime reaches it."""
+        from stepwell.emulator.worker.workerd.calls import PythonService
+
+        return PythonService(self._door(), RuntimeCalls(self._loaded, self._report, self._reach))
+
+    def as_service(self, binding: str, entrypoint: str | None) -> LocalService:
+        """What another Python Worker has in its `env` for this one."""
+        from stepwell.bindings.services import LocalService
+
+        target = Target.of({"entrypoint": entrypoint})
+        calls = RuntimeCalls(self._loaded, self._report, self._reach)
+
+        async def answer(request: Request) -> FetchResponse:
+            return (await asyncio.create_task(self.answer(request, wants_page=False, target=target))).response
+
+        async def call(method: str, arguments: Any) -> Any:
+            return await calls({"kind": "rpc", "entrypoint": entrypoint, "method": method}, arguments)
+
+        return LocalService(binding, answer, call)
 
     # -- background work
 
@@ -213,16 +265,6 @@ class PythonHost:
             await asyncio.wait(tasks, timeout=_LAST_S)
         self._logging.undo()
         self._streams.close()
-
-
-async def _ordinary(call: Coroutine[Any, Any, Any]) -> None:
-    """Awaits user code; raises what it raises as an `Exception`, so that its caller hears of it."""
-    try:
-        await call
-    except (Exception, asyncio.CancelledError, GeneratorExit):
-        raise
-    except BaseException as error:  # noqa: BLE001 - user code may raise anything
-        raise as_ordinary(error) from None
 
 
 def _use_utc() -> None:

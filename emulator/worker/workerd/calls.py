@@ -2,10 +2,11 @@
 
     POST /call         one call of a binding or an instance
     POST /subscribe    events, a line of JSON each, until the subscription ends
+    POST /python       a call of a Python Worker: a method, an event of a Durable Object, a batch of a queue
     GET /streams/ID    a stream that the engine lent, once
 
-A request with the header `Stepwell-Service` goes as it is to the Worker of that name, which runs in this process: a
-service binding from JavaScript to Python.
+A request with the header `Stepwell-Service` goes as it is to the Python Worker of that name: its stand-in in the
+runtime has passed it on.
 
 Every request proves anew that it is of the run (`run_key.py`). The heads and bodies are those of
 `emulator.worker.workerd.wire`.
@@ -13,16 +14,15 @@ Every request proves anew that it is of the run (`run_key.py`). The heads and bo
 
 from __future__ import annotations
 
-import hmac
 import json
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import uvicorn
 
-from stepwell.bindings.errors import EngineError, WorkerError
+from stepwell.bindings.errors import EngineError, WorkerError, error_info
 from stepwell.bindings.ports import InstanceStatus, StreamOutput, SubscriptionPort, WorkflowPort
 from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, Value, decode, encode
 from stepwell.emulator.bounded_http import BoundedHttp
@@ -34,23 +34,35 @@ from stepwell.emulator.worker.workerd.wire import BindingAnswer, BindingCall, re
 _IDLE_S: Final = 2
 _LINES: Final = b"application/x-ndjson"
 _TEXT: Final = b"text/plain;charset=utf-8"
-#: Headers of requests for a Worker of ours: its name, the token of that Worker, and the host that user code named.
-SERVICE_HEADER: Final = "Stepwell-Service"
-TOKEN_HEADER: Final = "Stepwell-Token"
-HOST_HEADER: Final = "Stepwell-Host"
 #: As bridge.mjs calls us where the runtime has a binding to our port.
 _ENGINE_HOST: Final = b"engine"
-_SERVICE, _TOKEN, _HOST = (name.lower().encode() for name in (SERVICE_HEADER, TOKEN_HEADER, HOST_HEADER))
+#: Headers of requests for a Python Worker: its name, a proof, the origin that the sender named, the class.
+_SERVICE: Final = b"stepwell-service"
+_TOKEN: Final = b"stepwell-token"
+_ORIGIN: Final = b"stepwell-origin"
+_TARGET: Final = b"stepwell-target"
+#: The key of a scope under which a Python Worker finds which of its classes a request is for.
+TARGET_KEY: Final = "stepwell.target"
+
+
+class PythonService(NamedTuple):
+    """A Python Worker as the runtime reaches it: requests, and calls that are none."""
+
+    app: AsgiApp
+    #: Takes the head of a call and its arguments; raises what user code raised.
+    call: Callable[[Mapping[str, Any], Value], Awaitable[Value]]
 
 
 class Calls:
     """Serves the calls of all Workers of one run. `ports` gives the engine's port of a Workflow by its name.
 
-    `services` gives the Workers that run in this process.
+    `services` gives the Python Workers.
     """
 
     def __init__(
-        self, ports: Callable[[str], WorkflowPort | None], services: Callable[[], Mapping[str, AsgiApp]] = dict
+        self,
+        ports: Callable[[str], WorkflowPort | None],
+        services: Callable[[], Mapping[str, PythonService]] = dict,
     ) -> None:
         self._services = services
         self.token = secrets.token_urlsafe(32)
@@ -100,7 +112,7 @@ class Calls:
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = dict(scope["headers"])
         if (service := self._service(given)) is not None:
-            await service(_as_user_code_sent_it(scope, given.get(_HOST)), receive, _closing(send))
+            await service.app(_as_user_code_sent_it(scope, given), receive, _closing(send))
             return
         if not self._is_ours(scope, given):
             await _answer(send, 404, _TEXT, b"")
@@ -112,14 +124,16 @@ class Calls:
         head, body = read_frame((await _body_of(receive)).decode())
         if path == "/subscribe":
             await self._subscribe(send, receive, head, body)
+        elif path == "/python":
+            await _answer(send, 200, _TEXT, (await self._call_python(head, body)).encode("utf-8", "surrogatepass"))
         else:
             await _answer(send, 200, _TEXT, (await self._call(head, body)).encode("utf-8", "surrogatepass"))
 
-    def _service(self, given: Mapping[bytes, bytes]) -> AsgiApp | None:
-        """The Worker that a request is for, if it carries that Worker's token."""
+    def _service(self, given: Mapping[bytes, bytes]) -> PythonService | None:
+        """The Worker that a request is for, if its stand-in sent it."""
         name = given.get(_SERVICE, b"").decode("latin-1")
-        expected = self.key.service_token(name).encode()
-        return self._services().get(name) if hmac.compare_digest(given.get(_TOKEN, b""), expected) else None
+        proof = given.get(_TOKEN, b"").decode("latin-1")
+        return self._services().get(name) if name and self.key.accepts("forward", proof) else None
 
     def _is_ours(self, scope: Scope, given: Mapping[bytes, bytes]) -> bool:
         """Whether the runtime sent it: to the name by which it knows us, with a new proof.
@@ -139,6 +153,13 @@ class Calls:
             return f'{{"status":true}}\n{value}' if is_status else f"{{}}\n{value}"
         except (EngineError, WorkerError) as error:
             return _dumps(BindingAnswer(error=wire_error(error.info))) + "\n"
+
+    async def _call_python(self, head: Mapping[str, Any], body: str) -> str:
+        try:
+            value = await self._services()[head["worker"]].call(head, decode(body))
+            return f"{{}}\n{encode(value)}"
+        except Exception as error:  # noqa: BLE001 - whatever user code raises is its caller's to see
+            return _dumps(BindingAnswer(error=wire_error(error_info(error)))) + "\n"
 
     async def _value(self, head: BindingCall, body: str) -> Encoded:
         port = self._port_of(head)
@@ -309,8 +330,9 @@ def _closing(send: Send) -> Send:
     return closing
 
 
-def _as_user_code_sent_it(scope: Scope, host: bytes | None) -> Scope:
-    """A request without what our own runtime has put into it."""
-    ours = {_SERVICE, _TOKEN, _HOST} | ({b"host"} if host else set())
-    headers = [(name, value) for name, value in scope["headers"] if name not in ours]
-    return {**scope, "headers": [(b"host", host), *headers] if host else headers}
+def _as_user_code_sent_it(scope: Scope, given: Mapping[bytes, bytes]) -> Scope:
+    """A request without what the stand-in has put into it; the class that it is for is in the scope."""
+    scheme, _, host = given[_ORIGIN].partition(b"://")
+    ours = {_SERVICE, _TOKEN, _ORIGIN, _TARGET, b"host"}
+    headers = [(b"host", host), *(pair for pair in scope["headers"] if pair[0] not in ours)]
+    return {**scope, "headers": headers, "scheme": scheme.decode(), TARGET_KEY: json.loads(given[_TARGET])}

@@ -7,7 +7,7 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -15,7 +15,6 @@ from typing import Any, Final
 from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.private_files import make_private_folder
 from stepwell.emulator.worker.workerd.bundling import ALS_MODULE, FRONT_EXPORT, OUTPUT, RUNS_EXPORT, Bundle
-from stepwell.emulator.worker.workerd.calls import HOST_HEADER, SERVICE_HEADER, TOKEN_HEADER
 from stepwell.emulator.worker.workerd.capnp import Node, Verbatim, constant, quoted
 from stepwell.emulator.worker.workerd.durable_objects import durable_classes
 from stepwell.emulator.worker.workerd.toolchain import Toolchain
@@ -23,6 +22,7 @@ from stepwell.emulator.worker.workerd.toolchain import Toolchain
 #: The header in which the front door tells what Cloudflare knows of a request.
 CF_HEADER: Final = "Stepwell-Cf"
 _ENGINE: Final = "stepwell-engine"
+_FORWARD: Final = "stepwell-forward"
 _DISK: Final = "stepwell-disk"
 _ASYNC_HOOKS: Final = "async_hooks"
 # The compatibility date of the Workers that workerd brings.
@@ -50,14 +50,10 @@ class WorkerPart:
 
 @dataclass(frozen=True, slots=True)
 class EngineAddress:
-    """Where binding calls go, and the secret that both sides hold.
-
-    `services`: the Workers that our process runs, with what requests for each carry.
-    """
+    """Where binding calls go, and the secret that both sides hold."""
 
     port: int
     token: str
-    services: Mapping[str, str] = field(default_factory=dict)
 
 
 def http_socket(worker: str) -> str:
@@ -74,6 +70,7 @@ def setup_values(config: WorkerConfig, token: str, engine: str | None = None) ->
     """What setup.mjs is told: which names of `env` and of `exports` are which Workflows."""
     values: dict[str, object] = {
         "token": token,
+        "worker": config.name,
         "workflows": {w.binding: w.name for w in config.workflows if w.binding is not None},
         "exports": {w.class_name: w.name for w in _exported(config)},
         "jsonOptions": config.compatibility_date < _OPTIONS_ARE_VALUES_FROM,
@@ -189,12 +186,13 @@ class _Run:
             yield {"name": name, "text": value} if isinstance(value, str) else _json(name, value)
         for service in config.services:
             target: dict[str, Node] = {"name": self._service(service.service)}
-            if service.entrypoint is not None and service.service not in self._engine.services:
+            if service.entrypoint is not None:
                 target["entrypoint"] = service.entrypoint
             yield {"name": service.binding, "service": target}
         yield from self._held(config)
         yield _json("__STEPWELL", setup_values(config, self._engine.token))
         yield {"name": "__STEPWELL_ENGINE", "service": _ENGINE}
+        yield {"name": "__STEPWELL_FORWARD", "service": _FORWARD}
 
     def _held(self, config: WorkerConfig) -> Iterator[dict[str, Node]]:
         """Bindings to Durable Objects, and to what workerd's own Workers hold."""
@@ -224,19 +222,12 @@ class _Run:
     def shared(self) -> Iterator[dict[str, Node]]:
         """The engine's address, the network (with loopback, for our own port), and what is not running."""
         address = f"127.0.0.1:{self._engine.port}"
-        yield {"name": _ENGINE, "external": {"address": address, "http": Verbatim("()")}}
+        for name in (_ENGINE, _FORWARD):
+            yield {"name": name, "external": {"address": address, "http": Verbatim("()")}}
         network: Node = {"allow": ["public", "private"], "tlsOptions": {"trustBrowserCas": True}}
         yield {"name": "internet", "network": network}
         for name in sorted(self._missing):
-            if name in self._engine.services:
-                headers: list[Node] = [
-                    {"name": SERVICE_HEADER, "value": name},
-                    {"name": TOKEN_HEADER, "value": self._engine.services[name]},
-                    {"name": HOST_HEADER, "value": ""},  # in place of one that user code has set
-                ]
-                yield {"name": name, "external": {"address": address, "http": {"injectRequestHeaders": headers}}}
-            else:
-                yield {"name": name, "worker": _not_running(name)}
+            yield {"name": name, "worker": _not_running(name)}
 
     def _disk(self, folder: str) -> str:
         make_private_folder(self._state / folder)

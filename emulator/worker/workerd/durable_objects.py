@@ -36,6 +36,17 @@ def durable_classes(config: WorkerConfig) -> list[DurableClass]:
     return sorted(classes.values(), key=lambda one: one.name)
 
 
+def unique_key(config: WorkerConfig, binding: str) -> str:
+    """What the runtime makes the ids of a binding's namespace from."""
+    objects = config.raw.get("durable_objects")
+    for entry in _list(objects.get("bindings")) if isinstance(objects, Mapping) else ():
+        if entry.get("name") == binding:
+            script, name = entry.get("script_name") or config.name, str(entry["class_name"])
+            own = {durable.name: durable.first_name for durable in durable_classes(config)}
+            return f"{script}-{own.get(name, name) if script == config.name else name}"
+    raise KeyError(binding)
+
+
 def _migrate(classes: dict[str, DurableClass], step: Mapping[str, Any]) -> None:
     for key, sqlite in (("new_classes", False), ("new_sqlite_classes", True)):
         for name in step.get(key) or ():

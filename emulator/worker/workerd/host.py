@@ -22,7 +22,7 @@ from stepwell.emulator.private_files import remove_folder, write_private
 from stepwell.emulator.worker.console import ConsoleLine, log_line
 from stepwell.emulator.worker.host import AsgiApp, Generation, Language, WorkerCodeError, WorkerLoadError
 from stepwell.emulator.worker.workerd.bundling import Bundle, bundle, write_entry
-from stepwell.emulator.worker.workerd.calls import Calls
+from stepwell.emulator.worker.workerd.calls import Calls, PythonService
 from stepwell.emulator.worker.workerd.class_sources import class_sources
 from stepwell.emulator.worker.workerd.config import (
     EngineAddress,
@@ -49,10 +49,14 @@ _CPU_LIMIT_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class JavaScriptWorker:
-    """One Worker as it is to run: its configuration, and its variables with the secrets."""
+    """One Worker as it is to run: its configuration, and its variables with the secrets.
+
+    `stands_in`: it does so for a Worker in Python.
+    """
 
     config: WorkerConfig
     variables: Mapping[str, object]
+    stands_in: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +78,17 @@ class JavaScriptRuntime:
         ports: Callable[[str], WorkflowPort | None],
         options: RuntimeOptions,
         emit: Callable[[ConsoleLine], None] = log_line,
-        services: Callable[[], Mapping[str, AsgiApp]] = dict,
+        services: Callable[[], Mapping[str, PythonService]] = dict,
     ) -> None:
         """`ports` gives the engine's port of a Workflow by its name, None for one that is not in this run.
 
-        `services` gives the Workers of the run that our own process runs.
+        `services` gives the Python Workers of the run.
 
         `emit` takes what user code logs.
         """
         self._emit = emit
         self._workers = workers
         self._options = options
-        self._services = services
         self._calls = Calls(ports, services)
         self._hosts: dict[str, WorkerdHost] = {}
         self._generation: RuntimeGeneration | None = None
@@ -175,8 +178,7 @@ class JavaScriptRuntime:
 
     def _launcher(self, parts: Sequence[WorkerPart], tools: Toolchain, choice: Choice) -> Launcher:
         key = self._calls.key
-        services = {name: key.service_token(name) for name in self._services()}
-        engine = EngineAddress(self._calls.port, self._calls.token, services)
+        engine = EngineAddress(self._calls.port, self._calls.token)
         state = self._options.state
         if choice.runtime == "wrangler":
             return wrangler_launcher(parts, engine, key, state, tools, self._options.inspector_port)
@@ -193,10 +195,11 @@ class JavaScriptRuntime:
         self._told = choice
         program = tools.workerd if choice.runtime == "workerd" else None
         version = f" ({version_of(program)})" if program is not None else ""
-        names = ", ".join(worker.config.name for worker in workers)
+        names = ", ".join(worker.config.name for worker in workers if not worker.stands_in)
+        stand_ins = ", ".join(worker.config.name for worker in workers if worker.stands_in)
         _log.info(
-            "%s runs in %s%s: %s",
-            names,
+            "%s in %s%s: %s",
+            f"{names} runs" if names else f"The bindings of {stand_ins} run",
             "workerd serve" if choice.runtime == "workerd" else "wrangler dev",
             version,
             choice.reason,

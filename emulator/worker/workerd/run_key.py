@@ -12,8 +12,9 @@ import hmac
 import secrets
 from typing import Final, Literal, TypeAlias
 
-#: What a proof is for: a call of a binding, a socket for passes, an answer that describes an error.
-Purpose: TypeAlias = Literal["call", "runs", "error"]
+#: What a proof is for: a call of a binding, a socket for passes, an answer that describes an error, a request that
+#: is passed on to a Python Worker, a call of a binding by Python.
+Purpose: TypeAlias = Literal["call", "runs", "error", "forward", "use"]
 
 #: Used nonces that are remembered for each purpose.
 _REMEMBERED: Final = 20_000
@@ -42,13 +43,6 @@ class RunKey:
         if len(used) > _REMEMBERED:
             del used[next(iter(used))]
         return True
-
-    def service_token(self, service: str) -> str:
-        """What a request for one Worker in our process carries where the runtime cannot make proofs.
-
-        The runtime puts it in on its own side, so user code does not see it, and it opens nothing else.
-        """
-        return self._signed("service", service)
 
     def _signed(self, purpose: str, text: str) -> str:
         return hmac.digest(self._token, f"{purpose}:{text}".encode(errors="replace"), "sha256").hex()

@@ -120,7 +120,7 @@ class Settle(TypedDict):
 
 
 class UseBinding(TypedDict):
-    """To the holder of a Python Worker's bindings: make a call (bindings/held.py), answered by `used`."""
+    """To a Python Worker's stand-in: make a call of a binding (bindings/held.py), answered by `used`."""
 
     t: Literal["use"]
     n: int
@@ -128,7 +128,7 @@ class UseBinding(TypedDict):
 
 
 class Release(TypedDict):
-    """The object that the holder keeps under `handle` is not known here any more."""
+    """The object that the stand-in keeps under `handle` is no longer used here."""
 
     t: Literal["release"]
     handle: int
@@ -241,11 +241,12 @@ class Classes(TypedDict):
 
 
 class Used(TypedDict):
-    """The holder's answer: the body is the value, or its fields if it is kept under `handle`."""
+    """The stand-in's answer: the body is the value, or its fields if it is kept under `handle`."""
 
     t: Literal["used"]
     n: int
     handle: NotRequired[int]
+    streams: NotRequired[Sequence[str]]
     error: NotRequired[WireError]
 
 

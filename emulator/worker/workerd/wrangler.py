@@ -14,7 +14,6 @@ from urllib.parse import quote
 from stepwell.emulator.config import dotenv
 from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.private_files import PRIVATE_UMASK, write_private
-from stepwell.emulator.worker.workerd.calls import HOST_HEADER, SERVICE_HEADER, TOKEN_HEADER
 from stepwell.emulator.worker.workerd.child import Child
 from stepwell.emulator.worker.workerd.config import EngineAddress, WorkerPart, setup_values
 from stepwell.emulator.worker.workerd.launch import Doors, RuntimeFailed, in_endless_loop
@@ -39,21 +38,6 @@ export default {{
     const passed = new Request(request);
     passed.headers.delete("{WORKER_HEADER}");
     return env[name].fetch(passed);
-  }},
-}};
-"""
-
-
-_SERVICE: Final = f"""\
-// Written by Stepwell: stands for a Worker that runs in Stepwell's own process.
-export default {{
-  fetch(request, env) {{
-    const url = new URL(request.url);
-    const passed = new Request(env.ENGINE + url.pathname + url.search, request);
-    passed.headers.set("{SERVICE_HEADER}", env.NAME);
-    passed.headers.set("{TOKEN_HEADER}", env.TOKEN);
-    passed.headers.set("{HOST_HEADER}", url.host);
-    return fetch(passed, {{ redirect: "manual" }});
   }},
 }};
 """
@@ -124,8 +108,6 @@ def wrangler_launcher(
     """Writes the configurations, and gives what starts wrangler on them."""
     folder = state / "generated"
     files = [_write_worker(part, engine, folder) for part in parts]
-    bound = {service.service for part in parts for service in part.config.services}
-    files += [_write_service(name, engine, folder) for name in sorted(bound & engine.services.keys())]
     routed = len(parts) > 1
     if routed:
         files.insert(0, _write_router(parts, folder))
@@ -213,21 +195,6 @@ def _absolute(made: dict[str, Any], folder: Path) -> None:
 
 def _with_migrations(database: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {**database, "migrations_dir": str(folder / database.get("migrations_dir", "migrations"))}
-
-
-def _write_service(name: str, engine: EngineAddress, folder: Path) -> Path:
-    place = folder / f"stepwell-service-{name}"
-    write_private(place / "service.mjs", _SERVICE)
-    config = {
-        "name": name,
-        "main": "service.mjs",
-        "compatibility_date": "2026-01-01",
-        "vars": {"NAME": name, "ENGINE": f"http://127.0.0.1:{engine.port}"},
-    }
-    file = place / "wrangler.json"
-    write_private(file, json.dumps(config, indent=2))
-    write_private(place / _SECRETS_FILE, f"TOKEN={engine.services[name]}\n")
-    return file
 
 
 def _write_router(parts: Sequence[WorkerPart], folder: Path) -> Path:

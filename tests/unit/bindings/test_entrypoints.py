@@ -164,7 +164,7 @@ def test_members_can_be_others_for_a_while() -> None:
 @pytest.mark.parametrize(
     ("use", "shown"),
     [
-        (lambda kv: kv.get("key"), "env.KV.get"),
+        (lambda kv: kv.get("key"), "env.KV.get()"),
         (lambda kv: kv["key"], "env.KV['key']"),
         (lambda kv: kv(), "env.KV()"),
     ],

@@ -13,7 +13,7 @@ import pytest
 from stepwell.bindings.errors import ErrorInfo, WorkflowError
 from stepwell.bindings.ports import InstanceStatus, StreamOutput
 from stepwell.bindings.values import Encoded
-from stepwell.emulator.worker.workerd.calls import Calls
+from stepwell.emulator.worker.workerd.calls import Calls, PythonService
 
 pytestmark = pytest.mark.anyio
 
@@ -291,30 +291,46 @@ class Echo:
 @pytest.fixture
 async def services() -> AsyncIterator[tuple[Calls, Echo]]:
     echo = Echo()
-    calls = Calls(lambda _: None, lambda: {"back": echo})
+    calls = Calls(lambda _: None, lambda: {"back": PythonService(echo, no_calls)})
     await calls.start()
     yield calls, echo
     await calls.stop()
 
 
-async def ask_service(calls: Calls, token: str, **headers: str) -> int:
-    given = {"Stepwell-Service": "back", "Stepwell-Token": token, **headers}
+async def no_calls(head: Any, values: Any) -> None:
+    raise AssertionError("only requests are tried here")
+
+
+async def ask_service(calls: Calls, proof: str, origin: str = "https://named.by.code") -> int:
+    given = {
+        "Stepwell-Service": "back",
+        "Stepwell-Token": proof,
+        "Stepwell-Origin": origin,
+        "Stepwell-Target": "{}",
+    }
     async with httpx.AsyncClient() as client:
         return (await client.get(f"http://127.0.0.1:{calls.port}/", headers=given)).status_code
 
 
-async def test_a_worker_in_our_process_is_reached_with_its_own_token(services: tuple[Calls, Echo]) -> None:
+async def test_a_python_worker_is_reached_with_a_proof_of_the_run(services: tuple[Calls, Echo]) -> None:
     calls, echo = services
 
-    assert await ask_service(calls, calls.key.service_token("back"), host="named.by.code") == 204
+    assert await ask_service(calls, calls.key.proof("forward")) == 204
     assert (b"host", b"named.by.code") in echo.headers
     assert not [name for name, _ in echo.headers if name.startswith(b"stepwell-")]
 
 
-@pytest.mark.parametrize("other", ["", "front"])
-async def test_another_token_reaches_no_worker(services: tuple[Calls, Echo], other: str) -> None:
-    calls, echo = services
-    token = calls.key.service_token(other) if other else calls.token
+async def test_a_proof_reaches_a_python_worker_once(services: tuple[Calls, Echo]) -> None:
+    calls, _ = services
+    proof = calls.key.proof("forward")
 
-    assert await ask_service(calls, token) == 404
+    assert [await ask_service(calls, proof), await ask_service(calls, proof)] == [204, 404]
+
+
+@pytest.mark.parametrize("purpose", ["", "call"])
+async def test_another_proof_reaches_no_python_worker(services: tuple[Calls, Echo], purpose: Any) -> None:
+    calls, echo = services
+    proof = calls.key.proof(purpose) if purpose else calls.token
+
+    assert await ask_service(calls, proof) == 404
     assert echo.headers == []

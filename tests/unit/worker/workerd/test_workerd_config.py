@@ -103,6 +103,7 @@ def test_the_entry_is_told_bindings_and_exported_workflows(make_config: MakeConf
 
     assert setup_values(config, "secret") == {
         "token": "secret",
+        "worker": config.name,
         "workflows": {"ORDERS": "orders"},
         "exports": {"Reports": "reports"},
         "jsonOptions": False,
