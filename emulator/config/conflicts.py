@@ -32,16 +32,15 @@ def check_unique_names(entries: Sequence[object], script: object, field: str, pr
 
 
 def check_foreign_settings(entries: Iterable[object], script: object, problems: Problems) -> None:
-    """Settings of a Workflow that another Worker defines: `wrangler dev` ignores them, the deployment fails."""
+    """Settings of a Workflow that another Worker defines: an error, as in wrangler's `dev` and `deploy`."""
     for entry in entries:
         if not is_object(entry) or entry.get("script_name", script) in (script, ""):
             continue
         for key in ("limits", "concurrency", "schedules", "default_retention", "jurisdiction"):
-            if key in entry:
-                problems.warn(
+            if entry.get(key):
+                problems.error(
                     f'Workflow "{entry.get("name")}" has "{key}" configured but references external script '
-                    f'"{entry["script_name"]}". Configure {key} on the worker that defines the workflow.',
-                    'It has no effect here, and "wrangler deploy" refuses it.',
+                    f'"{entry["script_name"]}". Configure {key} on the worker that defines the workflow.'
                 )
 
 

@@ -87,7 +87,9 @@ def _total(counts: Mapping[Status, int], statuses: tuple[Status, ...]) -> int:
 async def create_instance(call: Call) -> Response:
     workflow = call.workflow()
     body = call.json_object()
-    options: dict[str, object] = {"id": body["id"]} if "id" in body else {}
+    # The REST API's name for it is taken too, so that one request fits both.
+    given = next((body[name] for name in ("id", "instance_id") if name in body), None)
+    options: dict[str, object] = {"id": given} if {"id", "instance_id"} & body.keys() else {}
     if "params" in body:
         options["params"] = bodies.encoded(body["params"])
     binding = call.binding(workflow)

@@ -47,10 +47,12 @@ class ExplorerStyle:
 
 
 def _engine_failure(error: EngineError) -> Response:
-    """The binding's own message; 500 as wrangler's, which no client of it sends again."""
+    """The binding's own message. Wrangler's explorer answers 500 here, though nothing of the server is broken."""
     named = isinstance(error, WorkflowError) and not error.message.startswith("WorkflowError")
     message = f"{error.name}: {error.message}" if named else error.message
-    return answers.failure(409 if error.code == "instance.cannot_restart" else 500, OTHER, message)
+    code = error.code or ""
+    conflicts = code == "instance.already_exists" or code.startswith("instance.cannot_")
+    return answers.failure(409 if conflicts else 400, OTHER, message)
 
 
 def refusals(row: Endpoint) -> dict[int, str]:
@@ -58,10 +60,10 @@ def refusals(row: Endpoint) -> dict[int, str]:
     found = {400: f"{OTHER}, with what is wrong with a field; {BAD_DATES} for dates the wrong way round"}
     if row.errors:
         found[404] = f"{_NOT_FOUND}: no such Workflow, or no such instance"
-    if row.method == "PATCH":
-        found[409] = f"{OTHER}: there is no such step to restart from"
+    if row.method in ("PATCH", "POST"):
+        found[409] = f"{OTHER}: the id is in use, or the instance is not in a status for it"
     if row.method != "GET":
-        found[500] = f"{OTHER}, with what the binding says; the engine may be held by user code"
+        found[500] = f"{OTHER}: the engine may be held by user code"
     guarded = {refusal.status: f"{refusal.code} {refusal.message}" for refusal in map(TABLE.__getitem__, GUARDS)}
     return found | guarded
 
@@ -88,7 +90,7 @@ _DETAIL: Final = record(
 _PAGE_INFO: Final = record(
     {"page": COUNT, "per_page": COUNT, "total_count": COUNT, "total_pages": COUNT, "status_counts": _COUNTS}
 )
-_CREATE: Final = {"type": "object", "properties": {"id": TEXT, "params": ANY}}
+_CREATE: Final = {"type": "object", "properties": {"id": TEXT, "instance_id": TEXT, "params": ANY}}
 _DONE: Final = record({"success": FLAG})
 _FILTERS: Final = (kinds.PAGE, kinds.PER_PAGE, kinds.STATUS, kinds.DATE_START, kinds.DATE_END)
 _ABSENT: Final = ("workflow.not_found",)

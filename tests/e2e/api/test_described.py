@@ -22,10 +22,8 @@ NAMES = {
     "instance_id": ("asleep", "done", "failed", "waits", "nope"),
     "event_type": ("go", "stop"),
 }
-#: Wrangler's local explorer answers 500 for what the binding refuses, and so does ours: only it is let off.
-NO_500 = schemathesis.checks.not_a_server_error
 CHECKS = [
-    NO_500,
+    schemathesis.checks.not_a_server_error,
     checks.status_code_conformance,
     checks.content_type_conformance,
     checks.response_headers_conformance,
@@ -90,8 +88,7 @@ def test_every_answer_is_as_described_and_none_is_a_server_error(
     )
     def ask(case: Any) -> None:
         _use_known_names(case)
-        excluded = [NO_500] if case.path.startswith("/cdn-cgi/local/explorer") else []
-        answer = case.call_and_validate(base_url=busy.url, checks=CHECKS, excluded_checks=excluded)
+        answer = case.call_and_validate(base_url=busy.url, checks=CHECKS)
         assert "The terminal shows what happened." not in answer.text
 
     ask()

@@ -118,12 +118,7 @@ def test_no_request_breaks_the_server(busy: DevProcess, method: str, path: str, 
             connection.request(method, target, body)
             answer = connection.getresponse()
             text = answer.read().decode()
-            assert answer.status < 500 or is_wranglers(path, text), (target[:200], body[:200], text)
+            assert answer.status < 500, (target[:200], body[:200], text)
 
     # What run() makes of a strange event is its own affair: its traceback has no line of ours.
     assert not [line for line in busy.output.splitlines() if "/emulator/" in line]
-
-
-def is_wranglers(path: str, text: str) -> bool:
-    """The local explorer answers 500 for what the binding refuses; with its words, not with ours."""
-    return path.startswith("/cdn-cgi/local/explorer") and "Internal error" not in text

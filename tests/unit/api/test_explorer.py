@@ -228,6 +228,15 @@ async def test_a_status_change_that_cannot_be(
     assert await refused(api, "PATCH", f"{explorer}/flow/instances/one/status", json=body) == answer
 
 
+@pytest.mark.parametrize("name", ["id", "instance_id"])
+async def test_the_id_of_a_new_instance_has_either_name(world: Any, api: Any, explorer: str, name: str) -> None:
+    await world.start(flow)
+
+    answer = await api.send("POST", f"{explorer}/flow/instances", json={name: "mine"})
+
+    assert answer.json()["result"] == {"id": "mine"}
+
+
 async def test_what_the_binding_refuses_is_told_in_its_words(world: Any, api: Any, explorer: str) -> None:
     await world.start(flow)
     await world.create()
@@ -239,9 +248,9 @@ async def test_what_the_binding_refuses_is_told_in_its_words(world: Any, api: An
     ended = await refused(api, "PATCH", f"{instances}/one/status", json={"status": "terminate"})
 
     text = 'WorkflowError: (instance.already_exists) Workflow instance with id "one" already exists'
-    assert used == (500, 10001, text)
-    assert invalid == (500, 10001, "WorkflowError: Workflow instance has invalid id")
-    assert ended[:2] == (500, 10001)
+    assert used == (409, 10001, text)
+    assert invalid == (400, 10001, "WorkflowError: Workflow instance has invalid id")
+    assert ended[:2] == (409, 10001)
     assert ended[2].startswith("WorkflowError: (instance.cannot_terminate)")
 
 

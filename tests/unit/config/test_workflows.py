@@ -261,10 +261,10 @@ class TestForeignWorkflows:
             ("jurisdiction", "eu"),
         ],
     )
-    def test_settings_of_a_foreign_workflow_warn_with_the_error_of_the_deployment(
-        self, warnings: Texts, key: str, value: object
+    def test_settings_of_a_foreign_workflow_are_refused_in_wranglers_words(
+        self, errors: Texts, key: str, value: object
     ) -> None:
-        assert warnings(workflows=[entry(script_name="x", **{key: value})]) == [
+        assert errors(workflows=[entry(script_name="x", **{key: value})]) == [
             f'Workflow "orders" has "{key}" configured but references external script "x". '
             f"Configure {key} on the worker that defines the workflow."
         ]
