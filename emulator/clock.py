@@ -268,6 +268,11 @@ def in_next_turn(callback: Callable[[], None]) -> asyncio.Handle:
     return asyncio.get_running_loop().call_later(0, callback)
 
 
+def in_a_moment(callback: Callable[[], None]) -> asyncio.Handle:
+    """Calls back after 0.1 s of real time: to try again what depends on something outside of this process."""
+    return asyncio.get_running_loop().call_later(0.1, callback)
+
+
 async def turns(count: int) -> None:
     """Lets the running loop turn that often."""
     for _ in range(count):

@@ -155,6 +155,7 @@ ONLY_IN = {
         "emulator/storage/connection.py",
         "emulator/storage/reader.py",
         "emulator/storage/sqlite.py",
+        "emulator/storage/turn.py",
     },
     "jinja2": {"emulator/dashboard/parts/render.py"},
 }

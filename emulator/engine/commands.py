@@ -44,6 +44,7 @@ class Commands:
         return instance
 
     async def pause(self, key: int) -> None:
+        await self._core.commits.writable()
         instance = self.instance(key)
         if check(instance.status, Command.PAUSE) is Verdict.NOTHING:
             return
@@ -77,6 +78,7 @@ class Commands:
         self._passes.forget(instance)
 
     async def resume(self, key: int) -> None:
+        await self._core.commits.writable()
         instance = self.instance(key)
         if not self._core.compat.resume_requires_paused and instance.status not in (
             Status.PAUSED,
@@ -130,6 +132,7 @@ class Commands:
 
     async def terminate(self, key: int, *, rollback: bool = False, how: Termination = BY_API) -> None:
         """Ends the instance; with `rollback` after its handlers have run."""
+        await self._core.commits.writable()
         instance = self.instance(key)
         check(instance.status, Command.TERMINATE)
         self._leave_queue(instance)
@@ -170,6 +173,7 @@ class Commands:
 
     async def restart(self, key: int, origin: Mapping[str, object] | None = None) -> None:
         """From the top, or from the step that `origin` names: {"name", "count"?, "type"?}."""
+        await self._core.commits.writable()
         instance = self.instance(key)
         check(instance.status, Command.RESTART)
         from_seq = 0 if origin is None else self._step_to_restart_from(key, origin)
@@ -204,6 +208,7 @@ class Commands:
         return seq
 
     async def delete(self, key: int) -> None:
+        await self._core.commits.writable()
         instance = self.instance(key)
         run = instance.run
         self._leave_queue(instance)
@@ -216,6 +221,7 @@ class Commands:
 
     async def send_event(self, key: int, event_type: str, payload: Encoded) -> None:
         """Keeps the event until a wait of its type takes it; first in, first out."""
+        await self._core.commits.writable()
         instance = self.instance(key)
         check(instance.status, Command.SEND_EVENT)
         if instance.status in FINITE:
@@ -242,6 +248,7 @@ class Commands:
 
     async def skip_sleep(self, key: int, name: str | None = None) -> None:
         """Ends the sleep that is due next, or retry delay; with `name` ("nap-1" or "nap") that one."""
+        await self._core.commits.writable()
         instance = self.instance(key)
         check(instance.status, Command.SKIP_SLEEP)
         if not self._end_first(instance, name, _sleeps):
@@ -252,6 +259,7 @@ class Commands:
 
     async def time_out(self, key: int, name: str | None = None) -> None:
         """Has the wait for an event that is due next time out now; with `name` that one."""
+        await self._core.commits.writable()
         instance = self.instance(key)
         check(instance.status, Command.TIME_OUT)
         if not self._end_first(instance, name, _waits):

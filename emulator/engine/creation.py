@@ -28,6 +28,7 @@ class Creation:
         self, workflow: WorkflowState, request: CreateRequest, trigger: Trigger, schedule: Schedule | None = None
     ) -> Instance:
         """Raises `WorkflowError` (instance.already_exists) for a used id."""
+        await self._core.commits.writable()
         self._check_room(workflow, 1)
         made = self._insert(workflow, request, trigger, schedule)
         if made is None:
@@ -42,6 +43,7 @@ class Creation:
         self, workflow: WorkflowState, request: CreateRequest, trigger: Trigger, carried: Carried
     ) -> Instance:
         """Creates one that begins with results of another. Raises `WorkflowError`."""
+        await self._core.commits.writable()
         self._check_room(workflow, 1)
         store = self._core.store
         rows = steps_to_carry(store, carried)
@@ -59,6 +61,7 @@ class Creation:
         self, workflow: WorkflowState, requests: Sequence[CreateRequest], trigger: Trigger
     ) -> tuple[list[Instance], list[BatchError]]:
         """Creates what can be created, all in one commit; the rest comes back as errors by position."""
+        await self._core.commits.writable()
         self._check_room(workflow, len(requests))
         made: list[tuple[Instance, RunEvent]] = []
         errors: list[BatchError] = []

@@ -17,6 +17,7 @@ from stepwell.emulator.engine.commands import Commands, not_found
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.creation import Creation
 from stepwell.emulator.engine.definitions import Version, WorkflowDefinition, WorkflowState
+from stepwell.emulator.engine.durability import Hold
 from stepwell.emulator.engine.introspection import Introspection
 from stepwell.emulator.engine.passes.passes import Passes
 from stepwell.emulator.engine.passes.retries import StepConfigs
@@ -72,6 +73,8 @@ class Engine:
         self.cut_off = 0
         self._at_failure: list[Callable[[], None]] = []
         self._core.commits.on_failure(self._stop_for_good)
+        self._core.commits.on_hold(self._hold_changed)
+        self._at_hold: list[Callable[[], None]] = []
 
     # -- Workflows
     def define(self, definition: WorkflowDefinition, runner: Runner | None, version: Version | None) -> None:
@@ -151,7 +154,9 @@ class Engine:
         self._passes.stop()
         self._core.callbacks.stop()
         await asyncio.sleep(0)
-        self.store.commit()
+        self._core.commits.give_up()
+        if self.failure is None:
+            self.store.commit()
 
     async def _grace(self, grace_ms: int) -> None:
         over = asyncio.Event()
@@ -185,6 +190,24 @@ class Engine:
         )
         self._halt()
         for callback in self._at_failure:
+            callback()
+
+    @property
+    def damaged(self) -> frozenset[int]:
+        """Keys of the instances that cannot be read: they are left as they are stored."""
+        return self._passes.damaged
+
+    @property
+    def held(self) -> Hold | None:
+        """Why instances wait: the database cannot be written just now. For any thread."""
+        return self._core.commits.held
+
+    def at_hold(self, callback: Callable[[], None]) -> None:
+        """Calls back when `held` changes."""
+        self._at_hold.append(callback)
+
+    def _hold_changed(self) -> None:
+        for callback in self._at_hold:
             callback()
 
     def at_failure(self, callback: Callable[[], None]) -> None:
@@ -229,7 +252,7 @@ class Engine:
 
     def _is_quiet(self) -> bool:
         busy = len(self._core.settling) or self._passes.starting or self._passes.alarm.is_due
-        return not (busy or self.schedules.firing or self.store.dirty)
+        return not (busy or self.schedules.firing or self.store.dirty or self._core.commits.waits)
 
     async def idle(self) -> None:
         """Returns when nothing goes on any more by itself."""
@@ -240,7 +263,7 @@ class Engine:
         return _earliest(self._next_wake(), self._core.callbacks.deadlines.next_at())
 
     def _next_wake(self) -> int | None:
-        return _earliest(self.store.next_wake(), self.schedules.next_at())
+        return _earliest(self._passes.next_wake(), self.schedules.next_at())
 
     async def advance(self, ms: int) -> None:
         """Moves the clock; what becomes due happens in order, each instance going on until it waits again."""

@@ -13,7 +13,7 @@ from typing import Final
 
 import apsw
 
-from stepwell.emulator.storage.connection import BUSY_MS
+from stepwell.emulator.storage.connection import impatient
 
 _log = logging.getLogger("stepwell.storage")
 
@@ -55,7 +55,7 @@ class Checkpoints:
             self._fresh = False
             self._wanted.set()
             self._ensure_thread()
-        return apsw.SQLITE_OK
+        return apsw.SQLITE_OK  # anything else would fail a commit that has been made
 
     def _ensure_thread(self) -> None:
         if self._thread is None:
@@ -94,7 +94,7 @@ def _start_over(db: apsw.Connection) -> None:
     db.set_busy_timeout(_PATIENCE_MS)
     try:
         db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
-    except apsw.BusyError:
-        pass  # the log goes on growing, and one of the next commits finds it free
+    except apsw.Error as error:  # the log goes on growing, and one of the next commits tries again
+        _log.debug("the log could not start over: %s", error)
     finally:
-        db.set_busy_timeout(BUSY_MS)
+        impatient(db)

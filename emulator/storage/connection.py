@@ -16,6 +16,7 @@ from typing import Final, Literal, TypeAlias
 import apsw
 
 from stepwell.emulator.private_files import create_private, restrict
+from stepwell.emulator.storage.store import StorageError as StorageError
 
 Synchronous: TypeAlias = Literal["normal", "full"]
 
@@ -26,10 +27,6 @@ APPLICATION_ID: Final = 0x53746570
 _CHECKED_PAGES: Final = 2_048
 #: How long a connection waits for the lock of another.
 BUSY_MS: Final = 5_000
-
-
-class StorageError(Exception):
-    """A database that cannot be used; the text says what to do."""
 
 
 def wal(db: apsw.Connection) -> None:
@@ -62,6 +59,16 @@ def temporary_in_memory(db: apsw.Connection) -> None:
     db.pragma("temp_store", "memory")
 
 
+def impatient(db: apsw.Connection) -> None:
+    """While another program holds the lock, `turn.py` decides who waits: SQLite's own wait would hold the loop."""
+    db.set_busy_timeout(0)
+
+
+def whole_turns(db: apsw.Connection) -> None:
+    """Nothing of a turn goes to the disk before its commit: a full disk then fails the commit alone."""
+    db.pragma("cache_spill", False)
+
+
 def read_only(db: apsw.Connection) -> None:
     """A reader that writes is a bug; SQLite says so."""
     db.pragma("query_only", True)
@@ -74,6 +81,7 @@ WRITER: Final[tuple[Callable[[apsw.Connection], None], ...]] = (
     short_log,
     small_cache,
     temporary_in_memory,
+    whole_turns,
 )
 READER: Final[tuple[Callable[[apsw.Connection], None], ...]] = (
     patient,
@@ -100,6 +108,7 @@ def open_writer(path: str, synchronous: Synchronous = "normal") -> apsw.Connecti
                 setting(db)
             db.pragma("synchronous", synchronous)
             migrate(db)
+            impatient(db)
         except (StorageError, apsw.Error):
             db.close()
             raise
@@ -132,6 +141,11 @@ def explain(path: str | Path, error: apsw.Error) -> StorageError | None:
     """What to say of an error; None for one that is no fault of the file or its disk."""
     elsewhere = "or name another folder with --persist-to"
     match error:
+        case apsw.BusyError() | apsw.LockedError():
+            return StorageError(
+                f"{path} is locked by another program ({error}). Close what uses it (a database browser, a backup) "
+                f"and start again, {elsewhere}."
+            )
         case apsw.CorruptError():
             return StorageError(f"{path} is damaged ({error}). Move it away, {elsewhere}.")
         case apsw.NotADBError():
@@ -149,6 +163,41 @@ def explain(path: str | Path, error: apsw.Error) -> StorageError | None:
                 f"{path} cannot be opened for writing ({error}). Check the folder's permissions, {elsewhere}."
             )
     return None
+
+
+#: Errors after which the same may succeed: a lock that is let go, room on the disk, a network drive that is back.
+_PASSING: Final = (
+    apsw.BusyError,
+    apsw.LockedError,
+    apsw.FullError,
+    apsw.IOError,
+    apsw.NoMemError,
+    apsw.CantOpenError,
+    apsw.ProtocolError,
+    apsw.ReadOnlyError,
+    apsw.PermissionsError,
+    apsw.InterruptError,
+    apsw.SchemaChangeError,
+)
+
+
+def is_passing(error: apsw.Error) -> bool:
+    """Whether a statement that failed so may be repeated."""
+    return isinstance(error, _PASSING)
+
+
+def reason_of(error: apsw.Error) -> str:
+    """Why the database cannot be written, for people: "its disk is full (...)"."""
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            return f"another program has locked it ({error})"
+        case apsw.FullError():
+            return f"its disk is full ({error})"
+        case apsw.IOError():
+            return f"its disk reports an error ({error})"
+        case apsw.NoMemError():
+            return f"there is not enough memory ({error})"
+    return str(error)
 
 
 def open_reader(path: str) -> apsw.Connection:

@@ -32,6 +32,7 @@ from stepwell.emulator.storage.records import (
     WorkflowRow,
 )
 from stepwell.emulator.storage.sealing import unseal
+from stepwell.emulator.storage.store import Damaged
 from stepwell.emulator.storage.view_reader import ViewReads
 
 Row: TypeAlias = tuple[Any, ...]
@@ -105,7 +106,10 @@ class SqliteReader(ViewReads):
 
     def status(self, key: int) -> Status | None:
         row = self._one("get_status", (key,))
-        return STATUS_OF_CODE[row[0]] if row else None
+        try:
+            return STATUS_OF_CODE[row[0]] if row else None
+        except (LookupError, TypeError):
+            raise Damaged(f"The database is damaged. The instance {key} has the status {row}.") from None
 
     def values(self, key: int) -> InstanceValues | None:
         row = self._one("get_values", (key,))
@@ -143,6 +147,12 @@ class SqliteReader(ViewReads):
         return row[0] if row else None
 
     def _step(self, row: Row) -> StepRow:
+        try:
+            return self._step_of(row)
+        except (LookupError, TypeError, ValueError) as error:
+            raise Damaged(f"The database is damaged: a step has values that cannot be ({error!r}).") from None
+
+    def _step_of(self, row: Row) -> StepRow:
         (seq, kind, name, count, parent, state, attempts, started, ended, due, rollback, config, *rest) = row
         error, output, stream, sealed = rest
         sensitive = '"sensitive":' in config
@@ -216,6 +226,11 @@ def _workflow(row: Row) -> WorkflowRow:
 
 def _instance(row: Row) -> InstanceRow:
     values = list(row)
-    values[3] = STATUS_OF_CODE[values[3]]
-    values[12] = TRIGGER_OF_CODE[values[12]]
+    try:
+        values[3] = STATUS_OF_CODE[values[3]]
+        values[12] = TRIGGER_OF_CODE[values[12]]
+    except (LookupError, TypeError) as error:
+        raise Damaged(
+            f"The database is damaged. The instance {row[0]} has values that cannot be ({error})."
+        ) from None
     return InstanceRow(*values)

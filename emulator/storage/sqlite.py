@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import apsw
@@ -19,8 +19,8 @@ from stepwell.emulator.storage.codes import (
     STATUS_OF_CODE,
     TRIGGER_CODES,
 )
-from stepwell.emulator.storage.connection import StorageError, Synchronous, explain, open_reader, open_writer
-from stepwell.emulator.storage.reader import TERMINATION, SqliteReader
+from stepwell.emulator.storage.connection import Synchronous, open_reader, open_writer
+from stepwell.emulator.storage.reader import TERMINATION, Row, SqliteReader
 from stepwell.emulator.storage.records import (
     BufferedEvent,
     EventType,
@@ -32,7 +32,8 @@ from stepwell.emulator.storage.records import (
     VersionRow,
 )
 from stepwell.emulator.storage.sealing import seal
-from stepwell.emulator.storage.store import Conflict, Site
+from stepwell.emulator.storage.store import Conflict, Damaged, Site, StorageError
+from stepwell.emulator.storage.turn import Turn
 
 #: What steps share that are called in one place: their config, the place, the parts of the config given there.
 Called: TypeAlias = tuple[str, Site | None, tuple[str, ...] | None]
@@ -51,10 +52,8 @@ class SqliteStore(SqliteReader):
         super().__init__(open_writer(path, synchronous))
         self._path = path
         self._readers: list[SqliteReader] = []
-        self._dirty = False
-        self._first_write: Callable[[], None] | None = None
         self._config_keys: dict[Called, int] = {}
-        self._broken: apsw.Error | None = None
+        self._turn = Turn(self._db, path)
         self._checkpoints = None if path == ":memory:" else Checkpoints(path, self._db)
 
     def reader(self) -> SqliteReader:
@@ -68,67 +67,55 @@ class SqliteStore(SqliteReader):
     # -- transactions
     @property
     def dirty(self) -> bool:
-        return self._dirty
+        return self._turn.dirty
 
     def on_first_write(self, callback: Callable[[], None]) -> None:
-        self._first_write = callback
+        self._turn.on_first_write(callback)
+
+    def on_trouble(self, waits: Callable[[str], None], broke: Callable[[StorageError], None]) -> None:
+        self._turn.on_trouble(waits, broke)
+
+    @property
+    def trouble(self) -> str:
+        return self._turn.trouble
+
+    def begin(self) -> bool:
+        return self._turn.begin()
+
+    def _rows(self, sql: str, params: Sequence[Any]) -> list[Row]:
+        with self._lock:
+            rows: list[Row] = self._turn.read(lambda db: db.execute(sql, params).fetchall())
+            return rows
+
+    def _one(self, name: str, params: Sequence[Any] = ()) -> Row | None:
+        sql = self._sql[name]
+        with self._lock:
+            row: Row | None = self._turn.read(lambda db: db.execute(sql, params).fetchone())
+            return row
 
     def _write(self, name: str, params: Sequence[Any]) -> None:
-        if not self._dirty:
-            self._begin()
-        try:
-            self._cursor.execute(self._sql[name], params)
-        except apsw.Error as error:
-            self._note_broken(error)
-            raise
+        self._turn.write(self._sql[name], params)
 
     def _write_returning(self, name: str, params: Sequence[Any]) -> Any:
-        if not self._dirty:
-            self._begin()
-        try:
-            row = self._cursor.execute(self._sql[name], params).fetchone()
-        except apsw.Error as error:
-            self._note_broken(error)
-            raise
+        row = self._turn.write_returning(self._sql[name], params)
         return row[0] if row else None
 
-    def _note_broken(self, error: apsw.Error) -> None:
-        """A turn of which a part could not be written is not committed; a broken constraint writes nothing."""
-        if not isinstance(error, apsw.ConstraintError):
-            self._broken = error
-
     def _write_step(self, name: str, params: Sequence[Any], seq: int) -> None:
-        """A change of a step that is only allowed in certain states (rows V5, W5 of the seeds)."""
-        self._write(name, params)
-        if self._db.changes() != 1:
+        """A change of a step that is only allowed in certain states."""
+        if self._turn.write(self._sql[name], params, expected=1) != 1:
             raise Conflict(f"step {seq} is not in a state for {name}")
 
-    def _begin(self) -> None:
-        self._cursor.execute("BEGIN IMMEDIATE")
-        self._dirty = True
-        if self._first_write is not None:
-            self._first_write()
-
     def commit(self) -> None:
-        if self._dirty:
-            if self._broken is not None:
-                raise explain(self._path, self._broken) or StorageError(
-                    f"a write has failed before: {self._broken}"
-                )
-            self._cursor.execute("COMMIT")
-            self._dirty = False
+        self._turn.commit()
 
     def rollback(self) -> None:
-        self._broken = None
         self._config_keys.clear()
-        if self._dirty:
-            self._dirty = False
-            if self._db.in_transaction:  # SQLite itself ends it when the disk is full
-                self._cursor.execute("ROLLBACK")
+        self._turn.rollback()
 
     def close(self) -> None:
         """Closes the readers too: the last connection to go copies the log into the database and removes it."""
-        self.commit()
+        with contextlib.suppress(StorageError):  # whoever wanted to know has committed before
+            self.commit()
         for reader in self._readers:
             # A page that is being made at this moment keeps its connection, which ends with the process.
             with contextlib.suppress(apsw.ThreadingViolationError):
@@ -136,6 +123,29 @@ class SqliteStore(SqliteReader):
         if self._checkpoints is not None:
             self._checkpoints.stop()
         super().close()
+
+    # -- reads whose errors name what is damaged
+    def steps(self, key: int, *, with_outputs: bool = True) -> list[StepRow]:
+        try:
+            rows = super().steps(key, with_outputs=with_outputs)
+        except Damaged as error:
+            raise self._damaged_step(key, str(error)) from None
+        if with_outputs and (bad := self._all("steps_without_json", (key,))):
+            raise self._damaged_step(key, f"{self._path} is damaged: a value is not JSON.", bad[0][0])
+        return rows
+
+    def _damaged_step(self, key: int, problem: str, seq: int | None = None) -> Damaged:
+        for row_seq, name, count, instance_id in self._all("names_of_steps", (key,)):
+            if row_seq == seq or (seq is None and not self._is_readable(key, row_seq)):
+                text, of = (bytes(part).decode(errors="replace") for part in (name, instance_id))
+                return Damaged(f'{problem.rstrip(".")}, in the step "{text}-{count}" of the instance "{of}".')
+        return Damaged(problem)
+
+    def _is_readable(self, key: int, seq: int) -> bool:
+        try:
+            return self.step(key, seq) is not None
+        except Damaged:
+            return False
 
     # -- settings, Workflows, versions
     def setting(self, name: str) -> str | None:
@@ -261,18 +271,19 @@ class SqliteStore(SqliteReader):
         return int(row[0]) if row and row[0] is not None else 0
 
     # -- what is due
-    def next_wake(self) -> int | None:
-        row = self._one("next_wake")
+    def next_wake(self, without: Collection[int] = ()) -> int | None:
+        row = self._one("next_wake", (_json_list(without),))
         return row[0] if row else None
 
-    def due(self, at: int, limit: int) -> list[tuple[int, int, int]]:
-        return [(key, workflow, wake_at) for key, workflow, wake_at in self._all("due_instances", (at, limit))]
+    def due(self, at: int, limit: int, without: Collection[int] = ()) -> list[tuple[int, int, int]]:
+        rows = self._all("due_instances", (at, _json_list(without), limit))
+        return [(key, workflow, wake_at) for key, workflow, wake_at in rows]
 
     def left_in_memory(self) -> list[tuple[int, int, Status]]:
         return [(key, workflow, STATUS_OF_CODE[status]) for key, workflow, status in self._all("left_in_memory")]
 
-    def next_queued(self, workflow: int, limit: int) -> list[int]:
-        return [key for (key,) in self._all("next_queued", (workflow, limit))]
+    def next_queued(self, workflow: int, limit: int, without: Collection[int] = ()) -> list[int]:
+        return [key for (key,) in self._all("next_queued", (workflow, _json_list(without), limit))]
 
     def count_queued(self) -> dict[int, int]:
         return dict(self._all("count_queued"))
@@ -392,3 +403,7 @@ class SqliteStore(SqliteReader):
     def add_logs(self, key: int, rows: Iterable[LogRow]) -> None:
         for row in rows:
             self._write("insert_log", (key, row.at, row.step, row.attempt, row.level, row.text))
+
+
+def _json_list(keys: Collection[int]) -> str:
+    return json.dumps(list(keys)) if keys else "[]"

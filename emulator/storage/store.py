@@ -6,7 +6,7 @@ own writes before that. One writer per database. Readers (`StoreReader`) see wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 from stepwell.emulator.storage.records import (
@@ -30,6 +30,18 @@ from stepwell.emulator.storage.view_store import ViewReader
 
 #: What a `CallSite` is made of, for those who know no records.
 Site: TypeAlias = tuple[str, int, tuple[str, ...]]
+
+
+class StorageError(Exception):
+    """A database that cannot be used; the text says why and what to do."""
+
+
+class Unavailable(StorageError):
+    """The database cannot be written at the moment. Nothing is lost: the commit may be repeated."""
+
+
+class Damaged(StorageError):
+    """Something stored cannot be read; the text says what. The rest of the database may be fine."""
 
 
 class Conflict(AssertionError):
@@ -125,7 +137,28 @@ class Store(StoreReader, Protocol):
         """Calls back whenever a transaction opens."""
         ...
 
-    def commit(self) -> None: ...
+    def on_trouble(self, waits: Callable[[str], None], broke: Callable[[StorageError], None]) -> None:
+        """`waits` is called with the reason while a call is made to wait for the database, `broke` once when
+        nothing can be written any more.
+        """
+        ...
+
+    @property
+    def trouble(self) -> str:
+        """Why the database could not be written just now."""
+        ...
+
+    def begin(self) -> bool:
+        """Opens a transaction unless one is open; False when the database cannot be written just now.
+
+        In an open transaction no write waits. Outside of one, writes that return nothing are kept for later, and
+        others wait.
+        """
+        ...
+
+    def commit(self) -> None:
+        """Raises `Unavailable` when it may be repeated later, or another `StorageError`, which is final."""
+        ...
 
     def rollback(self) -> None:
         """Forgets what was written since the last commit."""
@@ -217,9 +250,11 @@ class Store(StoreReader, Protocol):
     def last_event_id(self, key: int) -> int: ...
 
     # -- what is due
-    def next_wake(self) -> int | None: ...
+    def next_wake(self, without: Collection[int] = ()) -> int | None:
+        """When the earliest waiting instance is due, but for those `without`."""
+        ...
 
-    def due(self, at: int, limit: int) -> list[tuple[int, int, int]]:
+    def due(self, at: int, limit: int, without: Collection[int] = ()) -> list[tuple[int, int, int]]:
         """(key, workflow, wake_at) of waiting instances that are due, earliest first."""
         ...
 
@@ -227,7 +262,7 @@ class Store(StoreReader, Protocol):
         """(key, workflow, status) of those that a dead process was running."""
         ...
 
-    def next_queued(self, workflow: int, limit: int) -> list[int]: ...
+    def next_queued(self, workflow: int, limit: int, without: Collection[int] = ()) -> list[int]: ...
 
     def count_queued(self) -> dict[int, int]:
         """How many wait in the queue of each Workflow."""

@@ -33,6 +33,7 @@ from stepwell.emulator.engine.passes.waits import Wait
 from stepwell.emulator.engine.time.timers import due_in
 from stepwell.emulator.limits import MIB
 from stepwell.emulator.storage.records import EventType, StepRow, StepState
+from stepwell.emulator.storage.store import StorageError
 
 _T = EventType
 
@@ -117,6 +118,7 @@ class Attempts:
             current_step.reset(token)
             if (tell := at_attempt_end.get()) is not None:
                 tell(frame)
+        await self._core.commits.writable()
         run.check_attached()
         run.reached(Point.BEFORE_RESULT, row)
         return await self._succeeded(row, result, settings.timeout_ms, began_at)
@@ -191,7 +193,10 @@ class Attempts:
     def _full(self, result: Encoded) -> ErrorInfo | None:
         """The error of an instance that would store more than it may."""
         if self._room is None:
-            self._room = Room(self._limits, self._core.store.stored_bytes(self._instance.key))
+            try:
+                self._room = Room(self._limits, self._core.store.stored_bytes(self._instance.key))
+            except StorageError as error:
+                raise self._run.unreadable(error) from None
         try:
             self._room.take(result.size())
         except WorkflowFatalError as error:

@@ -11,6 +11,8 @@ import itertools
 import json
 import logging
 from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from stepwell.bindings.context import StepFrame, current_step
@@ -25,6 +27,7 @@ from stepwell.emulator.engine.definitions import WorkflowState
 from stepwell.emulator.engine.history import given_params
 from stepwell.emulator.engine.instance import Instance
 from stepwell.emulator.engine.introspection import Point, Reached
+from stepwell.emulator.engine.lifecycle import BUSY
 from stepwell.emulator.engine.passes.outcomes import Outcomes
 from stepwell.emulator.engine.passes.rollback import Rollbacks
 from stepwell.emulator.engine.passes.rollback_progress import rollback_progress
@@ -32,6 +35,7 @@ from stepwell.emulator.engine.passes.run import Run
 from stepwell.emulator.engine.passes.steps import Steps
 from stepwell.emulator.engine.time.timers import Alarm
 from stepwell.emulator.storage.records import FINITE, EventType, PassCause, Status, StepKind, StepRow
+from stepwell.emulator.storage.store import Damaged, StorageError
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
@@ -72,6 +76,8 @@ class Passes:
         #: Instances whose rollback was cut off and waits for code.
         self._blocked_rollbacks: set[int] = set()
         self._rolling_back: set[asyncio.Task[None]] = set()
+        #: Instances that cannot be read: they are left as they are stored.
+        self._aside: set[int] = set()
         self._about_to_start: dict[int, tuple[Instance, RunEvent | None]] = {}
         self.outcomes = Outcomes(core, self.forget)
         self.admission = Admission(core.slots, core.limits, {})
@@ -84,6 +90,19 @@ class Passes:
         instance = self._instances.get(key)
         if instance is not None:
             return instance
+        if key in self._aside:
+            return self._take_back(key)
+        return self._loaded(key)
+
+    def _take_back(self, key: int) -> Instance | None:
+        """A command on an instance that was set aside: it counts again, so that the command can end it."""
+        instance = self._loaded(key)
+        self._aside.discard(key)
+        if instance is not None and instance.status in BUSY:
+            self._core.slots.change(instance.workflow.key, 1)
+        return instance
+
+    def _loaded(self, key: int) -> Instance | None:
         row = self._core.store.instance(key)
         if row is None or row.workflow not in self._workflows:
             return None
@@ -114,6 +133,9 @@ class Passes:
         """
         core, now = self._core, self._core.clock.now()
         fresh = not instance.started
+        # Read first: of an instance that cannot be read nothing may be changed.
+        records = [] if fresh and event is not None else core.store.steps(instance.key)
+        event = event or self._event(instance)
         if fresh:
             self._tell_start(instance)
         if self._stopped:
@@ -127,7 +149,6 @@ class Passes:
             instance.log(_T.WORKFLOW_STARTED, _T.WORKFLOW_RUNNING)
         elif cause is not PassCause.EVENT:
             instance.log_mood(_T.WORKFLOW_RUNNING)
-        records = [] if fresh and event is not None else core.store.steps(instance.key)
         self._begin(instance, records, event, None if fresh else cause)
 
     def _tell_start(self, instance: Instance) -> None:
@@ -137,17 +158,16 @@ class Passes:
 
     def resume_after_crash(self, instance: Instance, cause: PassCause) -> None:
         """Drives an instance again whose pass died; nothing of that is logged (semantics 13)."""
+        records, event = self._core.store.steps(instance.key), self._event(instance)
         if instance.status is not Status.RUNNING:
             instance.become(Status.RUNNING)
             self._core.store.set_status(instance.key, Status.RUNNING, self._core.clock.now(), None)
-        self._begin(instance, self._core.store.steps(instance.key), None, cause)
+        self._begin(instance, records, event, cause)
 
-    def _begin(
-        self, instance: Instance, records: list[StepRow], event: RunEvent | None, cause: PassCause | None
-    ) -> None:
+    def _begin(self, instance: Instance, records: list[StepRow], event: RunEvent, cause: PassCause | None) -> None:
         self.add(instance)
         self._note_pass(instance, cause)
-        run = Run(self._core, instance, event or self._event(instance), self)
+        run = Run(self._core, instance, event, self)
         self._enter_room(run)
         instance.run = run
         run.start(Steps(run, records, Rollbacks(instance.workflow.configs)))
@@ -227,9 +247,12 @@ class Passes:
 
     def _start_all(self) -> None:
         """Starts new instances, oldest first; calls that come in meanwhile go between."""
+        if not self._core.commits.ready(self._start_all):
+            return
         share = self._core.clock.slice()
         while self._about_to_start and not share.over:
-            self._start_new(*self._about_to_start.pop(next(iter(self._about_to_start))))
+            key = next(iter(self._about_to_start))
+            self._unless_damaged(key, partial(self._start_new, *self._about_to_start.pop(key)))
         if self._about_to_start:
             after_turns(_TURNS_BETWEEN_STARTS, self._start_all)
 
@@ -256,6 +279,12 @@ class Passes:
 
     def _drain(self) -> None:
         """Starts queued instances as long as slots are free, the Workflows in turn; other work goes between."""
+        if not self._core.commits.ready(self._drain):
+            return
+        with self._core.commits.or_stop():
+            self._start_queue()
+
+    def _start_queue(self) -> None:
         share = self._core.clock.slice()
         while sum(self._start_next(workflow) for workflow in self._workflows.values()):
             if share.over:
@@ -265,9 +294,9 @@ class Passes:
 
     def _start_next(self, workflow: WorkflowState) -> bool:
         """Starts the first of the queue; whether there was one that may start."""
-        keys = self._core.store.next_queued(workflow.key, 1) if self._admits(workflow) else []
+        keys = self._core.store.next_queued(workflow.key, 1, self._aside) if self._admits(workflow) else []
         for key in keys:
-            self._start_queued(key)
+            self._unless_damaged(key, partial(self._start_queued, key))
         return bool(keys)
 
     def _admits(self, workflow: WorkflowState) -> bool:
@@ -290,29 +319,67 @@ class Passes:
     # -- waking
     def wake_due(self) -> None:
         """Wakes the instances whose time has come, earliest first."""
-        if self._stopped:
+        if self._stopped or not self._core.commits.ready(self.wake_due):
             return
-        due = self._core.store.due(self._core.clock.now(), WAKE_AT_ONCE)
+        with self._core.commits.or_stop():
+            self._wake_due()
+
+    def _wake_due(self) -> None:
+        due = self._core.store.due(self._core.clock.now(), WAKE_AT_ONCE, self._aside)
         share = self._core.clock.slice()
         woken = 0
         for key, _, _ in due:
             if share.over:
                 break
-            self._wake_or_leave(key)
+            self._unless_damaged(key, partial(self.wake, key))
             woken += 1
         if woken < len(due) or woken == WAKE_AT_ONCE:
             self._waking = True
             after_turns(1, self._wake_more)
         else:
-            self.alarm.by(self._core.store.next_wake())
+            self.alarm.by(self.next_wake())
 
-    def _wake_or_leave(self, key: int) -> None:
-        """One that cannot be woken does not keep the others asleep."""
+    @property
+    def damaged(self) -> frozenset[int]:
+        return frozenset(self._aside)
+
+    def next_wake(self) -> int | None:
+        """When the earliest waiting instance is due that can be woken."""
+        return self._core.store.next_wake(self._aside)
+
+    def _unless_damaged(self, key: int, action: Callable[[], None]) -> None:
+        """An instance that cannot be read does not keep the others from going on."""
         try:
-            self.wake(key)
-        except Exception:  # noqa: BLE001 - logged, and the instance is taken out
-            _log.exception("an instance (key %s) cannot be woken; it is left as it is", key)
-            self._core.store.set_wake(key, None)
+            action()
+        except StorageError as error:
+            self._set_key_aside(key, error)
+        except Exception as error:  # noqa: BLE001 - logged, and the instance is left alone
+            _log.exception("instance %s cannot go on", key)
+            self._set_key_aside(key, Damaged(f"{type(error).__name__}: {error}"))
+
+    def set_aside(self, instance: Instance, error: StorageError) -> None:
+        """Leaves an instance that cannot be read as it is stored; the next start tries again."""
+        self._set_key_aside(instance.key, error)
+
+    def _set_key_aside(self, key: int, error: StorageError) -> None:
+        if self._core.commits.failure is not None:
+            return
+        instance = self._instances.get(key)
+        name = f"The instance {instance.workflow.name}/{instance.id}" if instance is not None else f"Instance {key}"
+        self._aside.add(key)
+        if instance is not None:
+            if instance.run is not None:
+                instance.run.detach()
+            if instance.status in BUSY:
+                self._core.slots.change(instance.workflow.key, -1)
+            self.forget(instance)
+        _log.error(
+            "%s is set aside, and everything else goes on: %s Restart or delete it, or start Stepwell again once "
+            "the database is mended.",
+            name,
+            error,
+            extra={"action": "set_aside"},
+        )
 
     def _wake_more(self) -> None:
         self._waking = False
@@ -434,6 +501,8 @@ class Passes:
             self.forget(instance)
 
     def _again(self, instance: Instance, cause: PassCause) -> None:
+        if not self._core.commits.ready(lambda: self._again(instance, cause)):
+            return
         if instance.status not in _DRIVEN or instance.run is not None or self._stopped:
             return
         if self._instances.get(instance.key) is not instance:  # deleted meanwhile
@@ -487,11 +556,11 @@ class Passes:
         self.admission = Admission(self._core.slots, self._core.limits, store.count_queued())
         share = self._core.clock.slice()
         for key, _, status in store.left_in_memory():
-            self._take_over(key, status)
+            self._unless_damaged(key, partial(self._take_over, key, status))
             if share.over:
                 await turns(1)
                 share = self._core.clock.slice()
-        self.alarm.by(store.next_wake())
+        self.alarm.by(self.next_wake())
         self._slot_freed(0)
 
     def adopt(self, workflow: WorkflowState) -> None:
@@ -501,12 +570,12 @@ class Passes:
         self.admission.recount(store.count_queued())
         for key, of_workflow, status in store.left_in_memory():
             if of_workflow == workflow.key:
-                self._take_over(key, status)
+                self._unless_damaged(key, partial(self._take_over, key, status))
         self.unblock(workflow)
 
     def unblock(self, workflow: WorkflowState) -> None:
         """Code has come for a Workflow, or a higher limit: what could not go on without it goes on."""
-        self.alarm.by(self._core.store.next_wake())
+        self.alarm.by(self.next_wake())
         self._slot_freed(workflow.key)
         self._unblock_rollbacks(workflow)
 
@@ -514,6 +583,7 @@ class Passes:
         instance = self.load(key)
         if instance is None:  # of a Workflow that is no longer declared
             return
+        records, event = self._core.store.steps(key), self._event(instance)
         self._core.slots.change(instance.workflow.key, 1)
         if status is Status.WAITING_FOR_PAUSE:
             self.outcomes.pause(instance, rested=False)
@@ -524,7 +594,7 @@ class Passes:
         elif instance.workflow.runner is None or not self._has_room(instance.workflow):
             self.queue(instance)  # until its code comes back, or its host has room
         else:
-            self._begin(instance, self._core.store.steps(key), None, PassCause.PROCESS)
+            self._begin(instance, records, event, PassCause.PROCESS)
 
     def _continue_rollback(self, instance: Instance) -> None:
         """Goes on with a rollback that was cut off; without code it waits for that."""

@@ -7,6 +7,7 @@ steps that its code still calls end at once, and what it returns or raises is ig
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from types import CodeType, CoroutineType
@@ -26,6 +27,7 @@ from stepwell.emulator.engine.introspection import Point, Reached, RecordedSteps
 from stepwell.emulator.engine.passes.rollback import Rollbacks
 from stepwell.emulator.engine.passes.waits import Wait, Waits
 from stepwell.emulator.storage.records import EventType, Status, StepKind, StepRow
+from stepwell.emulator.storage.store import StorageError
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
@@ -100,6 +102,10 @@ class RunOwner(Protocol):
 
     def crashed(self, run: Run, error: BaseException) -> None: ...
 
+    def set_aside(self, instance: Instance, error: StorageError) -> None:
+        """What is stored of the instance cannot be read: its pass ends, and nothing of it is changed."""
+        ...
+
 
 class Run:
     """The machinery of one pass; `steps` is what user code sees of it."""
@@ -139,6 +145,13 @@ class Run:
         self._task = asyncio.get_running_loop().create_task(self._main(steps))
 
     async def _main(self, steps: PassSteps) -> None:
+        try:
+            await self._run_code(steps)
+        except StorageError as error:  # of the engine's own reads
+            if self._goes_on():
+                self.owner.set_aside(self.instance, error)
+
+    async def _run_code(self, steps: PassSteps) -> None:
         instance = self.instance
         runner = instance.workflow.runner
         if runner is None:
@@ -154,14 +167,14 @@ class Run:
             if self._goes_on():
                 self.owner.crashed(self, error)
         except NotSerialisable as error:
-            if self._goes_on():
+            if await self._may_end():
                 await self.owner.unstorable(self, ErrorInfo("NotSerialisable", str(error)))
         except BaseException as error:
-            if is_order(error, self._task):
+            if is_order(error, self._task) or isinstance(error, StorageError):
                 raise
             await self._raised(error)
         else:
-            if self._goes_on():
+            if await self._may_end():
                 self._tell_end()
                 await self.owner.returned(self, output)
 
@@ -205,8 +218,15 @@ class Run:
         """Whether what the code does still counts."""
         return self.attached and not self.rolling_back
 
+    async def _may_end(self) -> bool:
+        """Whether what the code does still counts, once the database can be written."""
+        if not self._goes_on():
+            return False
+        await self.core.commits.writable()
+        return self._goes_on()
+
     async def _raised(self, error: BaseException) -> None:
-        if self._goes_on():
+        if await self._may_end():
             self._tell_end()
             await self.owner.raised(self, error_info(error))
 
@@ -232,7 +252,8 @@ class Run:
         self.instance.run = None
         self.waits.cancel()
         for seq in self.streaming:
-            self.core.store.delete_stream(self.instance.key, seq)
+            with contextlib.suppress(StorageError):  # the next attempt deletes it as well
+                self.core.store.delete_stream(self.instance.key, seq)
         if self._gate is not None:
             self._gate.cancel()
         if self._task is not None:
@@ -271,6 +292,11 @@ class Run:
             remote.release(self.event)
         if room is not None:
             room.leave()
+
+    def unreadable(self, error: StorageError) -> RunAborted:
+        """To be raised where a step cannot read what it needs: user code must not take that for its own error."""
+        self.owner.set_aside(self.instance, error)
+        return RunAborted()
 
     def check_attached(self) -> None:
         """Raises `RunAborted` when the instance is no longer this pass's."""
@@ -431,7 +457,13 @@ class Run:
         for wait in due:
             self.waits.remove(wait)
             wait.on_due(wait)
-        claimed = [wait for wait in self.waits.for_events() if self.steps is not None and self.steps.claim(wait)]
+        try:
+            claimed = [
+                wait for wait in self.waits.for_events() if self.steps is not None and self.steps.claim(wait)
+            ]
+        except StorageError as error:
+            self.owner.set_aside(self.instance, error)
+            return True
         for wait in claimed:
             self.waits.remove(wait)
         if not due and not claimed:
@@ -449,6 +481,10 @@ class Run:
 
     def _settle(self) -> None:
         """User code has gone as far as it can: if only waits are left, the instance rests."""
+        with self.core.commits.or_stop():
+            self._rest_if_settled()
+
+    def _rest_if_settled(self) -> None:
         self._settling = False
         if not self.attached:
             return

@@ -39,6 +39,7 @@ from stepwell.emulator.engine.passes.streams import stored_stream
 from stepwell.emulator.engine.passes.waits import Wait
 from stepwell.emulator.engine.time.timers import due_in
 from stepwell.emulator.storage.records import EventType, StepKind, StepRow, StepState
+from stepwell.emulator.storage.store import StorageError
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
@@ -120,6 +121,8 @@ class Steps:
         if run.rolling_back:
             raise WorkflowFatalError("Cannot execute steps during rollback phase")
         await run.before_step()
+        await self._core.commits.writable()
+        run.check_attached()
 
     def _arrive(self, kind: StepKind, name: str, config: str, sensitive: bool = False) -> tuple[StepRow, bool]:
         """The record that this call means, and whether it was made just now (and is not stored yet)."""
@@ -276,7 +279,10 @@ class Steps:
                 row.due_at = row.started_at
         self._expected.pop(row.seq, None)
         over = (not is_new and self._overdue(row)) or self._forced_timeout(row)
-        output = None if over or self._comes_after(row, kind) else self._take_buffered(row, kind)
+        try:
+            output = None if over or self._comes_after(row, kind) else self._take_buffered(row, kind)
+        except StorageError as error:
+            raise self._run.unreadable(error) from None
         if output is None:
             output = await self._run.wait(row, row.due_at or 0, self._timed_out, kind)
         return output if output is not None else UNDEFINED_TEXT

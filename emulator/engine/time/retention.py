@@ -52,7 +52,10 @@ class Retention:
 
     def _expire(self) -> None:
         store = self._core.store
-        for key, _ in store.expired(self._core.clock.now(), _AT_ONCE):
-            store.delete(key)
-            self._core.changes.note(key)
-        self._alarm.by(store.next_expiry())
+        if not self._core.commits.ready(self._expire):
+            return
+        with self._core.commits.or_stop():
+            for key, _ in store.expired(self._core.clock.now(), _AT_ONCE):
+                store.delete(key)
+                self._core.changes.note(key)
+            self._alarm.by(store.next_expiry())

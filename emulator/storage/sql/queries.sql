@@ -184,12 +184,14 @@ DELETE FROM log WHERE instance = ?;
 -- When the earliest waiting instance is due. "+" keeps SQLite on the index of wake_at: the one of workflow, which it
 -- would take, visits every instance (125 ms at 100,000).
 SELECT wake_at FROM instance
-WHERE wake_at IS NOT NULL AND +workflow IN (SELECT key FROM workflow WHERE defined) ORDER BY wake_at LIMIT 1;
+WHERE wake_at IS NOT NULL AND +workflow IN (SELECT key FROM workflow WHERE defined)
+  AND key NOT IN (SELECT value FROM json_each(?)) ORDER BY wake_at LIMIT 1;
 
 -- name: due_instances
 -- Earliest first; of one moment, the oldest first. "+" as above.
 SELECT key, workflow, wake_at FROM instance
 WHERE wake_at IS NOT NULL AND wake_at <= ? AND +workflow IN (SELECT key FROM workflow WHERE defined)
+  AND key NOT IN (SELECT value FROM json_each(?))
 ORDER BY wake_at, key LIMIT ?;
 
 -- name: left_in_memory
@@ -198,7 +200,8 @@ SELECT key, workflow, status FROM instance WHERE status IN (1, 6, 8) ORDER BY ke
 
 -- name: next_queued
 -- The head of a Workflow's queue: resumed and woken ones (negative ranks) before new ones.
-SELECT key FROM instance WHERE workflow = ? AND queue_rank IS NOT NULL ORDER BY queue_rank, key LIMIT ?;
+SELECT key FROM instance WHERE workflow = ? AND queue_rank IS NOT NULL AND key NOT IN (SELECT value FROM json_each(?))
+ORDER BY queue_rank, key LIMIT ?;
 
 -- name: count_queued
 SELECT workflow, count(*) FROM instance WHERE queue_rank IS NOT NULL GROUP BY workflow;
@@ -270,6 +273,17 @@ SELECT min(due_at) FROM step WHERE instance = ? AND due_at IS NOT NULL;
 SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback, step_config.text,
        error, output, stream, sealed
 FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ? ORDER BY seq;
+
+-- name: steps_without_json
+-- Steps of an instance whose values a damaged disk or another program has spoiled.
+SELECT seq FROM step JOIN step_config ON step_config.key = step.config
+WHERE instance = ? AND NOT (coalesce(json_valid(output), 1) AND coalesce(json_valid(error), 1)
+                            AND json_valid(step_config.text)) LIMIT 1;
+
+-- name: names_of_steps
+-- As bytes, which can be read whatever they are.
+SELECT seq, CAST(name AS BLOB), count, (SELECT CAST(id AS BLOB) FROM instance WHERE instance.key = step.instance)
+FROM step WHERE instance = ? ORDER BY seq;
 
 -- name: list_steps_light
 -- Without outputs.
