@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stepwell.emulator.app.assembly import definition_of
 from stepwell.emulator.config import Opened
@@ -18,14 +21,20 @@ from stepwell.emulator.testing.code import Ports
 from stepwell.emulator.worker.console import ConsoleLine
 from stepwell.emulator.worker.host import WorkerHost
 
+if TYPE_CHECKING:
+    from stepwell.emulator.worker.hosts import Hosts
+
 
 class ProjectCode:
     """A Worker project, in the environment that was chosen."""
 
-    def __init__(self, opened: Opened, variables: Mapping[str, object]) -> None:
+    def __init__(self, opened: Opened, variables: Mapping[str, object], scratch: Scratch | None = None) -> None:
+        """`scratch` is where the runtime keeps what bindings store; a new folder unless it is given."""
         self.opened = opened
         self._variables = variables
         self._closing = ExitStack()
+        self._scratch = scratch or Scratch()
+        self._hosts: Hosts | None = None
         self.host: WorkerHost | None = None
 
     @property
@@ -42,13 +51,14 @@ class ProjectCode:
     async def load(self, engine: Engine, ports: Ports) -> None:
         """Raises `WorkerLoadError` when the code cannot be loaded."""
         self._closing.callback(_time_zone_put_back())
-        self.host = host = self._build(engine, ports)
+        self._hosts = self._build(engine, ports)
+        self.host = host = self._hosts.all[0]
         generation = await host.load()
         for definition in self.definitions:
             version = Version(f"{generation.version_id}-{definition.name}", generation.language, generation.source)
             engine.define(definition, generation.runners.get(definition.class_name), version)
 
-    def _build(self, engine: Engine, ports: Ports) -> WorkerHost:
+    def _build(self, engine: Engine, ports: Ports) -> Hosts:
         from stepwell.emulator.worker.hosts import Hosts
 
         project = self.opened.project
@@ -62,25 +72,27 @@ class ProjectCode:
             port=by_workflow.get,
             now_ms=engine.clock.now,
             emit=_print,
-            state=self._state(),
-        ).all[0]
-
-    def _state(self) -> Path:
-        """Where a JavaScript runtime keeps its files; a Python Worker has none."""
-        if self.opened.project.config.language == "python":
-            return self.opened.project.folder
-        folder = tempfile.TemporaryDirectory(prefix="stepwell-test-", ignore_cleanup_errors=True)
-        self._closing.callback(folder.cleanup)
-        return Path(folder.name)
+            state=self._scratch.folder,
+        )
 
     def again(self) -> ProjectCode:
-        return ProjectCode(self.opened, self._variables)
+        """The project for another process of the same test: what bindings have stored is still there."""
+        return ProjectCode(self.opened, self._variables, self._scratch)
 
     async def stop(self) -> None:
-        if self.host is not None:
+        if self.host is not None and self._hosts is not None:
             host, self.host = self.host, None
             await host.stop()
+            await self._hosts.stop()
         self._closing.close()
+
+
+class Scratch:
+    """A folder of a test's own, deleted when nothing refers to it."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="stepwell-test-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
 def _print(line: ConsoleLine) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from stepwell.bindings.errors import HostCrashed as HostCrashed
 from stepwell.bindings.ports import Runner
@@ -15,6 +15,8 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
+#: The key of a scope under which a Python Worker finds which of its classes a request is for.
+TARGET_KEY: Final = "stepwell.target"
 AsgiApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 

@@ -80,19 +80,14 @@ class Hosts:
     def _stand_in(self, index: int) -> StandIn:
         from stepwell.emulator.worker.workerd.stand_in import StandIn
 
-        # Tests of Python Workers have no state folder but the project itself.
         stand_in = StandIn(
             lambda: self._projects[index].config,
             self._shared_runtime(),
-            self._state_folder() / "stand-ins",
+            self._state / "stand-ins",
             self._left_out,
         )
         self._stand_ins[self._projects[index].config.name] = stand_in
         return stand_in
-
-    def _state_folder(self) -> Path:
-        alone = len(self._projects) == 1 and self._state == self._projects[0].folder
-        return self._state / ".stepwell" if alone else self._state
 
     def _binding(self, index: int, name: str, kind: str) -> object:
         """The object for a name of a Python Worker's `env`."""
@@ -133,7 +128,7 @@ class Hosts:
         if self._runtime is None:
             from stepwell.emulator.worker.workerd.host import JavaScriptRuntime, RuntimeOptions
 
-            options = RuntimeOptions(self._state_folder(), self._settings.runtime, self._settings.inspector_port)
+            options = RuntimeOptions(self._state, self._settings.runtime, self._settings.inspector_port)
             self._runtime = JavaScriptRuntime(
                 self._runtime_workers, self._port, options, self._emit, self._python_services
             )
@@ -157,13 +152,13 @@ class Hosts:
 
         Logs, once, what of them does not work and why.
         """
+        if not self._stand_ins:
+            return
         from stepwell.emulator.worker.workerd.unavailable import needs_runtime_at_once
 
-        for stand_in in self._stand_ins.values():
-            self._warn_of_unavailable(stand_in.config())
+        able = [each for each in self._stand_ins.values() if self._has_runtime(each.config())]
         running = self._runtime is not None and self._runtime.generation is not None
-        described = [each for each in self._stand_ins.values() if each.is_described]
-        for stand_in in described:
+        for stand_in in (each for each in able if each.is_described):
             if running or needs_runtime_at_once(stand_in.config()):
                 await self._start(stand_in)
                 return
@@ -178,7 +173,8 @@ class Hosts:
             parts = needs_runtime_at_once(config) or ["bindings"]
             self._warn(f"{config.name}: {', '.join(parts)} do not work. {error}")
 
-    def _warn_of_unavailable(self, config: WorkerConfig) -> None:
+    def _has_runtime(self, config: WorkerConfig) -> bool:
+        """Whether something can hold the bindings of a Worker. Logs which of them do not work."""
         from stepwell.emulator.worker.workerd.toolchain import find_toolchain
         from stepwell.emulator.worker.workerd.unavailable import needs_runtime_at_once, why_no_runtime
 
@@ -186,10 +182,12 @@ class Hosts:
         reason = why_no_runtime(config, find_toolchain(config.folder), self._settings.runtime)
         if reason is not None:
             what = ", ".join([*needs_runtime_at_once(config), *(f"env.{name}" for name in reasons)])
-            self._warn(f"{config.name}: {what or 'bindings'} do not work: {reason}.")
-            return
+            if what:
+                self._warn(f"{config.name}: {what} do not work: {reason.rstrip('.')}.")
+            return False
         for name, why in reasons.items():
             self._warn(f"{config.name}: env.{name} does not work: {why}.")
+        return True
 
     def _warn(self, text: str) -> None:
         if text not in self._warned:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,9 @@ class Api(WorkerEntrypoint):
     async def fails(self):
         raise ValueError("no such order")
 
+    async def fetch(self, request):
+        return Response("the api")
+
 
 async def ids(env):
     counter = env.COUNTER
@@ -116,6 +119,12 @@ async def calls(env, path):
         return await env.COUNTER.getByName("a").kv()
     if path == "ids":
         return await ids(env)
+    if path == "box":
+        box = env.BOX.get(env.BOX.idFromName("one"))
+        await box.put([1, {"two": 2}])
+        return [await box.get(), await (await box.fetch("https://box/", method="POST")).text()]
+    if path == "named":
+        return [await env.API.double(5), await (await env.API.fetch("https://api/x")).text()]
     if path == "service":
         return await env.BACK.double(4)
     if path == "service-error":
@@ -186,6 +195,12 @@ class Default(WorkerEntrypoint):
 BACK_JAVASCRIPT = """
 import { DurableObject, WorkerEntrypoint } from "cloudflare:workers";
 
+export class Box extends DurableObject {
+  async put(value) { await this.ctx.storage.put("value", value); }
+  async get() { return { value: await this.ctx.storage.get("value") }; }
+  fetch(request) { return new Response(`box ${request.method}`); }
+}
+
 export default class extends WorkerEntrypoint {
   async fetch(request) {
     const path = new URL(request.url).pathname;
@@ -212,7 +227,7 @@ def _write(folder: Path, main: str, code: str, **config: Any) -> Path:
     return file
 
 
-def _shop(folder: Path) -> Path:
+def _shop(folder: Path, objects: Sequence[dict[str, str]] = ()) -> Path:
     return _write(
         folder / "shop",
         "worker.py",
@@ -224,8 +239,12 @@ def _shop(folder: Path) -> Path:
             "producers": [{"binding": "JOBS", "queue": "jobs"}],
             "consumers": [{"queue": "jobs", "max_batch_size": 10, "max_batch_timeout": 1}],
         },
-        services=[{"binding": "BACK", "service": "back"}, {"binding": "GONE", "service": "gone"}],
-        durable_objects={"bindings": [{"name": "COUNTER", "class_name": "Counter"}]},
+        services=[
+            {"binding": "BACK", "service": "back"},
+            {"binding": "GONE", "service": "gone"},
+            {"binding": "API", "service": "shop", "entrypoint": "Api"},
+        ],
+        durable_objects={"bindings": [{"name": "COUNTER", "class_name": "Counter"}, *objects]},
         migrations=[{"tag": "v1", "new_sqlite_classes": ["Counter"]}],
         workflows=[{"binding": "RUN", "name": "run", "class_name": "Run"}],
     )
@@ -252,13 +271,22 @@ def run(
     """A Python Worker, with a second Worker in Python, or in JavaScript, or in JavaScript under wrangler."""
     folder = tmp_path_factory.mktemp("shop")
     (folder / "node_modules").symlink_to(NODE_MODULES)
-    shop = _shop(folder)
+    boxes = [] if request.param == "python" else [{"name": "BOX", "class_name": "Box", "script_name": "back"}]
+    shop = _shop(folder, boxes)
     if request.param == "python":
         back = _write(folder / "back", "worker.py", BACK_PYTHON)
     else:
         services = [{"binding": "SHOP", "service": "shop", "entrypoint": "Api"}]
         objects = {"bindings": [{"name": "COUNTER", "class_name": "Counter", "script_name": "shop"}]}
-        back = _write(folder / "back", "index.js", BACK_JAVASCRIPT, services=services, durable_objects=objects)
+        migrations = [{"tag": "v1", "new_sqlite_classes": ["Box"]}]
+        back = _write(
+            folder / "back",
+            "index.js",
+            BACK_JAVASCRIPT,
+            services=services,
+            durable_objects=objects,
+            migrations=migrations,
+        )
     runtime = "wrangler" if request.param == "wrangler" else "auto"
     arguments = ("-c", shop, "-c", back, "--port", "0", "--runtime", runtime)
     with DevProcess(*arguments, cwd=folder, env={"CLOUDFLARE_API_TOKEN": "", "HOME": str(folder)}) as dev:
@@ -343,6 +371,10 @@ def test_a_service_binding_answers_calls_of_its_methods(run: Run) -> None:
     assert run.get("service") == {"double": 8}
 
 
+def test_a_named_entrypoint_of_a_python_worker_is_called(run: Run) -> None:
+    assert run.get("named") == [{"double": 10, "worker": "shop"}, "the api"]
+
+
 def test_an_error_of_another_worker_reaches_the_caller(run: Run) -> None:
     assert "no such order" in run.get("service-error")
 
@@ -388,3 +420,35 @@ def test_a_javascript_worker_and_a_python_worker_meet_in_one_durable_object(with
 
 def test_ids_are_the_same_in_both_languages(with_javascript: Run) -> None:
     assert with_javascript.get("service/id") == with_javascript.get("ids")[0]
+
+
+def test_a_python_worker_uses_a_durable_object_of_a_javascript_worker(with_javascript: Run) -> None:
+    assert with_javascript.get("box") == [{"value": [1, {"two": 2}]}, "box POST"]
+
+
+def test_without_a_runtime_the_start_says_in_one_line_what_does_not_work(tmp_path: Path) -> None:
+    shop = _shop(tmp_path)
+
+    with DevProcess("-c", shop, "--port", "0", cwd=tmp_path, env={"PATH": "/nowhere"}) as dev:
+        answer = httpx.get(f"{dev.url}/kv-like", timeout=30)
+        (line,) = [line for line in dev.output.splitlines() if "do not work" in line]
+
+    assert answer.status_code == 200
+    assert line.startswith("shop: queue consumers, Durable Objects, env.COUNTER, env.KV, env.JOBS")
+    assert line.endswith("run `npm install --save-dev wrangler` in the project, then start again.")
+
+
+def test_new_code_of_a_durable_object_is_used_after_a_save(tmp_path: Path, node_on_path: None) -> None:
+    (tmp_path / "node_modules").symlink_to(NODE_MODULES)
+    shop = _shop(tmp_path)
+    code = tmp_path / "shop" / "worker.py"
+
+    with DevProcess("-c", shop, "--port", "0", cwd=tmp_path) as dev:
+        assert httpx.get(f"{dev.url}/add", timeout=30).json()["total"] == 2
+        code.write_text(
+            SHOP.replace("async def add(self, n=1)", "async def more(self, n=1)").replace(".add(2)", ".more(5)")
+        )
+        dev.until_output("Reloaded shop")
+        answer = httpx.get(f"{dev.url}/add", timeout=30).json()
+
+    assert (answer["total"], answer["in_memory"]) == (7, 5)

@@ -11,12 +11,15 @@ from typing import Any, Final, Protocol, TypeVar
 from stepwell.bindings.web.body import chunks_of
 from stepwell.bindings.web.messages import FetchResponse, Request
 from stepwell.bindings.web.websockets import WebSocket
-from stepwell.emulator.worker.host import Message, Receive, Scope, Send
+from stepwell.emulator.worker.host import TARGET_KEY, Message, Receive, Scope, Send
 from stepwell.emulator.worker.python.handlers import Answered, Target
-from stepwell.emulator.worker.workerd.calls import TARGET_KEY
 
 T = TypeVar("T")
 _OVER: Final = None
+_NO_SOCKET: Final = (
+    "A WebSocket of a Python Worker cannot be passed on to another Worker or out of a Durable Object here: answer "
+    "the upgrade in the Worker's own fetch.\n"
+)
 #: The most that all headers of a request may take, in bytes: Cloudflare's limit, and workerd's.
 _MOST_HEADER_BYTES: Final = 128 * 1024
 
@@ -62,6 +65,9 @@ class PythonDoor:
         request = request_of(scope, body)
         page = "text/html" in request.headers.get("accept", "")
         answered = await self._on_engine(self._host.answer(request, wants_page=page, target=_target(scope)))
+        if answered.response.web_socket is not None and TARGET_KEY in scope:
+            await _plain(send, 501, _NO_SOCKET)
+            return
         await self._send(answered, send, receive)
 
     async def _send(self, answered: Answered, send: Send, receive: Receive) -> None:

@@ -26,7 +26,7 @@ from stepwell.bindings.errors import EngineError, WorkerError, error_info
 from stepwell.bindings.ports import InstanceStatus, StreamOutput, SubscriptionPort, WorkflowPort
 from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, Value, decode, encode
 from stepwell.emulator.bounded_http import BoundedHttp
-from stepwell.emulator.worker.host import AsgiApp, Message, Receive, Scope, Send
+from stepwell.emulator.worker.host import TARGET_KEY, AsgiApp, Message, Receive, Scope, Send
 from stepwell.emulator.worker.workerd.run_key import RunKey
 from stepwell.emulator.worker.workerd.wire import BindingAnswer, BindingCall, read_frame, wire_error
 
@@ -41,8 +41,6 @@ _SERVICE: Final = b"stepwell-service"
 _TOKEN: Final = b"stepwell-token"
 _ORIGIN: Final = b"stepwell-origin"
 _TARGET: Final = b"stepwell-target"
-#: The key of a scope under which a Python Worker finds which of its classes a request is for.
-TARGET_KEY: Final = "stepwell.target"
 
 
 class PythonService(NamedTuple):

@@ -55,7 +55,7 @@ def why_no_runtime(config: WorkerConfig, tools: Toolchain, wanted: Wanted) -> st
     try:
         choose_runtime(wanted, [config], tools)
     except WorkerLoadError as error:
-        return str(error).partition("\n")[0]
+        return " ".join(str(error).split()).replace("The Worker", "the Worker", 1)
     return None
 
 
