@@ -17,6 +17,7 @@ from stepwell.emulator.private_files import make_private_folder
 from stepwell.emulator.worker.workerd.bundling import ALS_MODULE, FRONT_EXPORT, OUTPUT, RUNS_EXPORT, Bundle
 from stepwell.emulator.worker.workerd.capnp import Node, Verbatim, constant, quoted
 from stepwell.emulator.worker.workerd.durable_objects import durable_classes
+from stepwell.emulator.worker.workerd.kv import KV_SERVICE, WranglersKv, kv_namespace_id
 from stepwell.emulator.worker.workerd.toolchain import Toolchain
 
 #: The header in which the front door tells what Cloudflare knows of a request.
@@ -24,6 +25,10 @@ CF_HEADER: Final = "Stepwell-Cf"
 _ENGINE: Final = "stepwell-engine"
 _FORWARD: Final = "stepwell-forward"
 _DISK: Final = "stepwell-disk"
+#: Where wrangler stores, below the folder that it is given with --persist-to.
+WRANGLERS_FOLDER: Final = "v3"
+#: The folder for what the runtime stores, below the state folder.
+DATA_FOLDER: Final = "runtime"
 _ASYNC_HOOKS: Final = "async_hooks"
 # The compatibility date of the Workers that workerd brings.
 _BUNDLED_DATE: Final = "2026-01-01"
@@ -113,13 +118,16 @@ def workerd_config(
 ) -> str:
     """The text of the configuration, for a file in `folder`.
 
-    `state` is the folder for what Durable Objects, KV, D1 and queues store. `tools` says what workerd can do.
-    `runs`: see `unix_sockets`.
+    `state` is the folder for what Durable Objects, KV, D1 and queues store: all but queues where wrangler looks for
+    it, so that either finds what was stored under the other. `tools` says what workerd can do. `runs`: see
+    `unix_sockets`.
     """
-    run = _Run(parts, engine, state, folder, tools.newest_date)
+    run = _Run(parts, engine, state, folder, tools)
     services = [*run.workers(), *run.shared(), *run.holders()]
     sockets = [socket for part in parts for socket in _sockets(part, runs.get(part.config.name))]
     config: dict[str, Node] = {"services": services, "sockets": sockets}
+    if (extension := run.extension()) is not None:
+        config["extensions"] = [extension]
     if tools.structured_logs:
         config["structuredLogging"] = True  # newer versions call it logging.structuredLogging, and know both
     return 'using Workerd = import "/workerd/workerd.capnp";\n\n' + constant("config", "Workerd.Config", config)
@@ -152,12 +160,13 @@ class _Run:
         engine: EngineAddress,
         state: Path,
         folder: Path,
-        newest_date: str | None,
+        tools: Toolchain,
     ) -> None:
-        self._newest_date = newest_date
+        self._newest_date = tools.newest_date
+        self._kv = WranglersKv.of(tools.miniflare)
         self._parts = parts
         self._engine = engine
-        self._state = state
+        self._state = state / WRANGLERS_FOLDER
         self._folder = folder
         self._names = {part.config.name for part in parts}
         self._missing: set[str] = set()
@@ -177,7 +186,7 @@ class _Run:
         }
         if classes := list(_namespaces(config)):
             worker["durableObjectNamespaces"] = classes
-            worker["durableObjectStorage"] = {"localDisk": self._disk("durable-objects")}
+            worker["durableObjectStorage"] = {"localDisk": self._disk("do")}
         return worker
 
     def _bindings(self, part: WorkerPart) -> Iterator[dict[str, Node]]:
@@ -203,12 +212,14 @@ class _Run:
                 namespace["serviceName"] = self._service(script)
             yield {"name": entry["name"], "durableObjectNamespace": namespace}
         for entry in _entries(config, "kv_namespaces"):
-            props = _props("stepwell-kv", namespace=entry.get("id") or entry["binding"])
-            yield {"name": entry["binding"], "kvNamespace": props}
+            kv_id = kv_namespace_id(entry)
+            own = self._kv is None
+            service: Node = _props(KV_SERVICE, namespace=kv_id) if own else f"{KV_SERVICE}:{kv_id}"
+            yield {"name": entry["binding"], "kvNamespace": service}
         for entry in _entries(config, "queues", "producers"):
             yield {"name": entry["binding"], "queue": _props("stepwell-queues", queue=entry["queue"])}
         for entry in _entries(config, "d1_databases"):
-            database = entry.get("database_id") or entry.get("database_name") or entry["binding"]
+            database = entry.get("preview_database_id") or entry.get("database_id") or entry["binding"]
             inner: dict[str, Node] = {"name": "fetcher", "service": _props("stepwell-d1", database=database)}
             wrapped: dict[str, Node] = {"moduleName": "cloudflare-internal:d1-api", "innerBindings": [inner]}
             yield {"name": entry["binding"], "wrapped": wrapped}
@@ -233,17 +244,26 @@ class _Run:
         make_private_folder(self._state / folder)
         return f"{_DISK}-{folder}"
 
-    # -- workerd's own Workers, which hold bindings
+    # -- the Workers that hold bindings: workerd's own, and Miniflare's for KV
+    def extension(self) -> dict[str, Node] | None:
+        """The modules that Miniflare's Workers import, where one of them runs."""
+        uses_kv = any(_entries(part.config, "kv_namespaces") for part in self._parts)
+        return self._kv.extension(self._folder) if uses_kv and self._kv is not None else None
+
     def holders(self) -> Iterator[dict[str, Node]]:
         configs = [part.config for part in self._parts]
         if any(durable_classes(config) for config in configs):
-            yield self._storage("durable-objects")
-        if any(_entries(config, "kv_namespaces") for config in configs):
+            yield self._storage("do")
+        namespaces = {kv_namespace_id(entry) for config in configs for entry in _entries(config, "kv_namespaces")}
+        if namespaces and self._kv is not None:
+            yield self._storage("kv")
+            yield from self._kv.services(sorted(namespaces), self._disk("kv"), self._folder)
+        elif namespaces:
             yield from self._holder("kv", "KVNamespace", "SHARD", [_blobs()])
             make_private_folder(self._state / "kv-blobs")
             yield self._storage("kv-blobs")
         if any(_entries(config, "d1_databases") for config in configs):
-            yield from self._holder("d1", "D1Database", "DATABASE", [])
+            yield from self._holder("d1", "D1Database", "DATABASE", [], key="miniflare-D1DatabaseObject")
         if any(config.raw.get("queues") for config in configs):
             yield from self._holder("queues", "QueueShard", "SHARD", list(_consumers(configs)))
 
@@ -252,10 +272,13 @@ class _Run:
         return {"name": self._disk(folder), "disk": {"path": path, "writable": True}}
 
     def _holder(
-        self, kind: str, class_name: str, binding: str, more: list[dict[str, Node]]
+        self, kind: str, class_name: str, binding: str, more: list[dict[str, Node]], key: str | None = None
     ) -> Iterator[dict[str, Node]]:
-        """The Worker that holds a kind of binding, and the disk that it stores on."""
-        namespace: Node = {"className": class_name, "uniqueKey": class_name, "enableSql": True}
+        """The Worker that holds a kind of binding, and the disk that it stores on.
+
+        `key` names the folder on the disk, and the files in it are named by a hash of it.
+        """
+        namespace: Node = {"className": class_name, "uniqueKey": key or class_name, "enableSql": True}
         shard: dict[str, Node] = {"name": binding, "durableObjectNamespace": {"className": class_name}}
         worker: dict[str, Node] = {
             "modules": [{"name": f"{kind}.js", "bundled": f"/workerd/{kind}.js"}],

@@ -25,6 +25,7 @@ from stepwell.emulator.worker.workerd.bundling import Bundle, bundle, write_entr
 from stepwell.emulator.worker.workerd.calls import Calls, PythonService
 from stepwell.emulator.worker.workerd.class_sources import class_sources
 from stepwell.emulator.worker.workerd.config import (
+    DATA_FOLDER,
     EngineAddress,
     WorkerPart,
     unix_sockets,
@@ -36,6 +37,7 @@ from stepwell.emulator.worker.workerd.front_door import FrontDoor
 from stepwell.emulator.worker.workerd.generation import RuntimeGeneration
 from stepwell.emulator.worker.workerd.launch import Launcher, WorkerdLauncher
 from stepwell.emulator.worker.workerd.migrations import apply_migrations, migrations_of
+from stepwell.emulator.worker.workerd.missing_tables import MissingTables
 from stepwell.emulator.worker.workerd.runtime_choice import Choice, Wanted, choose_runtime
 from stepwell.emulator.worker.workerd.sourcemaps import MapsBeside, SourceMap, StackMapper
 from stepwell.emulator.worker.workerd.toolchain import Toolchain, find_toolchain, mentions, version_of
@@ -157,7 +159,8 @@ class JavaScriptRuntime:
         return WorkerPart(config, worker.variables, made)
 
     async def _replace(self, parts: Sequence[WorkerPart], tools: Toolchain, choice: Choice) -> None:
-        mappers = {part.config.name: _mapper(part, choice) for part in parts}
+        data = self._options.state / DATA_FOLDER
+        mappers = {part.config.name: _mapper(part, choice, MissingTables(part.config, data)) for part in parts}
         patience_s = self._options.patience_s or max(_cpu_limit_s(part.config) for part in parts)
         launcher = self._launcher(parts, tools, choice)
         generation = RuntimeGeneration(
@@ -186,7 +189,7 @@ class JavaScriptRuntime:
         file = state / "generated" / f"workerd-{self._loads % 8}.capnp"
         names = [part.config.name for part in parts]
         runs = unix_sockets(names)
-        write_private(file, workerd_config(parts, engine, state / "runtime", file.parent, tools, runs))
+        write_private(file, workerd_config(parts, engine, state / DATA_FOLDER, file.parent, tools, runs))
         return WorkerdLauncher(tools.workerd, file, names, runs, key, self._options.inspector_port)
 
     def _tell(self, choice: Choice, workers: Sequence[JavaScriptWorker], tools: Toolchain) -> None:
@@ -282,11 +285,11 @@ def _warn_of_newer_dates(workers: Sequence[JavaScriptWorker], newest: str | None
             )
 
 
-def _mapper(part: WorkerPart, choice: Choice) -> StackMapper:
+def _mapper(part: WorkerPart, choice: Choice, tables: MissingTables) -> StackMapper:
     if choice.runtime == "wrangler":  # which bundles by itself
-        return StackMapper(MapsBeside(part.bundle.folder.parent), "entry.js", part.config.folder)
+        return StackMapper(MapsBeside(part.bundle.folder.parent), "entry.js", part.config.folder, tables.seen)
     source_map = SourceMap(part.bundle.source_map, part.bundle.folder)
-    return StackMapper(source_map, "worker.js", part.config.folder)
+    return StackMapper(source_map, "worker.js", part.config.folder, tables.seen)
 
 
 def _digest(part: WorkerPart) -> str:

@@ -116,9 +116,17 @@ class StackMapper:
     """Rewrites stack traces of one bundle. Paths are shown relative to `project` where they lie in it."""
 
     def __init__(
-        self, source_map: SourceMap | Callable[[str], SourceMap | None], bundle_name: str, project: Path
+        self,
+        source_map: SourceMap | Callable[[str], SourceMap | None],
+        bundle_name: str,
+        project: Path,
+        seen: Callable[[ErrorInfo], None] = lambda _: None,
     ) -> None:
-        """`source_map`: the bundle's, or what gives it for the address by which a stack names the bundle."""
+        """`source_map`: the bundle's, or what gives it for the address by which a stack names the bundle.
+
+        `seen` is told of each error.
+        """
+        self._seen = seen
         self._map_of = (lambda _: source_map) if isinstance(source_map, SourceMap) else source_map
         self._name = bundle_name
         self._project = project
@@ -131,6 +139,7 @@ class StackMapper:
 
     def info(self, info: ErrorInfo) -> ErrorInfo:
         """An error with its stack, and those of its causes, mapped."""
+        self._seen(info)
         stack = None if info.stack is None else self.text(info.stack)
         return replace(info, stack=stack, cause=None if info.cause is None else self.info(info.cause))
 

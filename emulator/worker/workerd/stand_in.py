@@ -56,7 +56,8 @@ class _Line:
         if answer.done():
             return
         if "error" in head:
-            answer.set_exception(JsException(error_info(head["error"])))
+            info = self.generation.map_info(self.stand_in.name, error_info(head["error"]))
+            answer.set_exception(JsException(info))
         else:
             answer.set_result(self._value(as_proxies(decode(body)), head.get("handle"), head.get("streams", [])))
 
@@ -158,8 +159,8 @@ class StandIn:
         if doors is None:
             raise JsException(ErrorInfo("Error", "The runtime that holds the binding is being started."))
         head, body = read_frame(_post(doors, _used(doors, call)))
-        if "error" in head:
-            raise JsException(error_info(head["error"]))
+        if "error" in head and generation is not None:
+            raise JsException(generation.map_info(self.name, error_info(head["error"])))
         return as_proxies(decode(body))
 
     async def fetch(self, call: dict[str, Any], request: Request) -> Response:

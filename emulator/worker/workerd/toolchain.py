@@ -33,7 +33,7 @@ class Toolchain:
     """What was found; None for what was not. `bundled`: workerd brings Workers that hold KV, D1 and queues.
 
     `structured_logs`: it can log as JSON. `newest_date`: the newest compatibility date that it
-    knows, if that is known.
+    knows, if that is known. `miniflare` is the folder of wrangler's simulator.
     """
 
     workerd: Path | None
@@ -43,6 +43,7 @@ class Toolchain:
     bundled: bool = False
     structured_logs: bool = True
     newest_date: str | None = None
+    miniflare: Path | None = None
 
 
 def find_toolchain(folder: Path) -> Toolchain:
@@ -57,6 +58,7 @@ def find_toolchain(folder: Path) -> Toolchain:
         bundled=facts.bundled,
         structured_logs=facts.structured_logs,
         newest_date=facts.newest_date,
+        miniflare=_package(folder, "miniflare"),
     )
 
 

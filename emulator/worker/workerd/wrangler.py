@@ -15,7 +15,7 @@ from stepwell.emulator.config import dotenv
 from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.private_files import PRIVATE_UMASK, write_private
 from stepwell.emulator.worker.workerd.child import Child
-from stepwell.emulator.worker.workerd.config import EngineAddress, WorkerPart, setup_values
+from stepwell.emulator.worker.workerd.config import DATA_FOLDER, EngineAddress, WorkerPart, setup_values
 from stepwell.emulator.worker.workerd.launch import Doors, RuntimeFailed, in_endless_loop
 from stepwell.emulator.worker.workerd.run_key import RunKey
 from stepwell.emulator.worker.workerd.toolchain import Toolchain
@@ -118,7 +118,7 @@ def wrangler_launcher(
         "--port=0",
         "--ip=127.0.0.1",
         f"--inspector-port={inspector_port or 0}",
-        f"--persist-to={state / 'wrangler'}",
+        f"--persist-to={state / DATA_FOLDER}",
         "--show-interactive-dev-session=false",
     ]
     names = [part.config.name for part in parts]

@@ -61,7 +61,7 @@ def test_durable_objects_keep_their_key_when_their_class_is_renamed(
     text = " ".join(_text(tmp_path, config).split())
 
     assert '( className = "B", uniqueKey = "shop-A", enableSql = true )' in text
-    assert (tmp_path / "state" / "durable-objects").is_dir()
+    assert (tmp_path / "state" / "v3" / "do").is_dir()
 
 
 def test_kv_d1_and_queues_are_held_by_workers_that_workerd_brings(make_config: MakeConfig, tmp_path: Path) -> None:
