@@ -202,7 +202,17 @@ class NotSerialisable(Exception):
         self.path = path
         self.what = what
         self.is_function = is_function
-        super().__init__(f"{what} at {path} cannot be stored")
+        #: The function that returned the value, and where it is; "" where that is not known.
+        self.returned_by = ""
+        super().__init__(what, path)
+
+    @property
+    def where(self) -> str:
+        """What cannot be stored: `a set at $.items of what charge returned (src/entry.py:12)`."""
+        return f"{self.what} at {self.path}" + (f" of what {self.returned_by}" if self.returned_by else "")
+
+    def __str__(self) -> str:
+        return f"{self.where} cannot be stored"
 
 
 class HostCrashed(Exception):

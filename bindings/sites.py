@@ -6,8 +6,10 @@ import sys
 from types import CodeType, FrameType
 from typing import Any, Final
 
+from stepwell.bindings.errors import NotSerialisable
 from stepwell.bindings.ports import CallSite
 from stepwell.bindings.tracebacks import is_ours
+from stepwell.bindings.values import Encoded, encode
 
 #: Places that are remembered; code that is made anew at each call would fill the memory.
 _KEPT: Final = 2_000
@@ -36,6 +38,17 @@ def _look_up(frame: FrameType) -> CallSite | None:
 def _is_users(frame: FrameType) -> bool:
     in_loop = str(frame.f_globals.get("__name__", "")).startswith("asyncio.")
     return not in_loop and not is_ours(frame.f_code.co_filename)
+
+
+def encode_returned(value: Any, func: Any) -> Encoded:
+    """What a function of user code returned, encoded. Raises `NotSerialisable`, which names the function."""
+    try:
+        return encode(value)
+    except NotSerialisable as error:
+        site = site_of_function(func)
+        place = f" ({site.file}:{site.line})" if site is not None else ""
+        error.returned_by = f"{getattr(func, '__name__', 'it')} returned{place}"
+        raise
 
 
 def site_of_function(func: Any) -> CallSite | None:

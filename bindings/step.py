@@ -6,6 +6,7 @@ parameters (`ImplicitStep`, compatibility date 2026-02-25 and later) or by a lis
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -81,7 +82,7 @@ class ImplicitStep(WorkflowStep):
     def do(
         self,
         name: object = None,
-        *,
+        *positional: object,
         concurrent: bool = False,
         config: object = None,
         rollback: object = _ABSENT,
@@ -93,7 +94,9 @@ class ImplicitStep(WorkflowStep):
         `rollback_config` are an extension of ours: a handler, called with one dict of `ctx`, `error`, `output` and
         `stepName`, and its config, as in the last argument of JavaScript's `step.do`.
         """
-        _refuse_function(name)
+        _refuse_function(name, *positional)
+        if positional:
+            raise TypeError("step.do takes one positional argument, the name; config= and concurrent= are keywords")
         undo = None if rollback is _ABSENT else _undo(rollback, rollback_config)
 
         def decorate(func: Callable[..., Any]) -> StepFunction:
@@ -110,7 +113,11 @@ class ImplicitStep(WorkflowStep):
             return self._declared[parameter]
         if parameter == "ctx":
             return CONTEXT
-        raise TypeError(f"Received unexpected parameter {parameter}")
+        declared = ", ".join(self._declared) or "none yet"
+        raise TypeError(
+            f"Received unexpected parameter {parameter}: each parameter of a step is ctx or the name of a step "
+            f"declared before it ({declared})"
+        )
 
 
 class LegacyStep(WorkflowStep):
@@ -129,7 +136,7 @@ class LegacyStep(WorkflowStep):
         rollback_config: object = _ABSENT,
     ) -> Decorator:
         """As `ImplicitStep.do`, but the parameters other than `ctx` are filled from `depends`."""
-        _refuse_function(name)
+        _refuse_function(name, depends, concurrent)
         undo = None if rollback is _ABSENT else _undo(rollback, rollback_config)
 
         def decorate(func: Callable[..., Any]) -> StepFunction:
@@ -165,10 +172,26 @@ def _undo(rollback: object, config: object) -> RollbackOptions:
     return rollback_options(rollback, config if has_config else None, has_config=has_config)
 
 
-def _refuse_function(name: object) -> None:
-    """`@step.do` without a call would make a step of nothing and never run the function."""
+def _refuse_function(name: object, *more: object) -> None:
+    """`@step.do` without a call, or a callback as in JavaScript, would make a step that never runs the function."""
     if type(name) is not str and callable(name):
         raise TypeError('step.do is called before it decorates: write @step.do() or @step.do("name")')
+    if any(callable(one) and not isinstance(one, StepFunction) for one in more):
+        raise TypeError(
+            f"step.do({name!r}, callback) is JavaScript. In Python, decorate the function with @step.do({name!r}) "
+            "and await a call of it"
+        )
+
+
+def _name_for_users(kind: type) -> None:
+    """Python's errors and warnings about calls name the methods as user code writes them: `step.do`."""
+    for name, member in vars(kind).items():
+        if inspect.isfunction(member):
+            member.__qualname__ = f"step.{name}"
+
+
+for _kind in (WorkflowStep, ImplicitStep, LegacyStep):
+    _name_for_users(_kind)
 
 
 def _null_to_none(value: object) -> object:

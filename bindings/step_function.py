@@ -10,10 +10,10 @@ from typing import Any, Final, Protocol
 
 from stepwell.bindings.errors import EngineError, WorkerError
 from stepwell.bindings.ports import CallSite, RollbackOptions, StepCallback, StepContext, StepPort, StepResult
-from stepwell.bindings.sites import site_of_caller, site_of_function
+from stepwell.bindings.sites import encode_returned, site_of_caller, site_of_function
 from stepwell.bindings.step_config import js_context, plain_config
 from stepwell.bindings.step_errors import from_step
-from stepwell.bindings.values import Encoded, Value, decode, encode
+from stepwell.bindings.values import Encoded, Value, decode
 
 #: Stands for the `ctx` parameter among the arguments of a step.
 CONTEXT: Final = object()
@@ -76,9 +76,20 @@ class StepFunction:
         self._calls = 0
         self._waiters: list[asyncio.Future[Value]] | None = None
 
-    def __call__(self) -> Coroutine[Any, Any, Value]:
+    def __call__(self, *arguments: object, **keywords: object) -> Coroutine[Any, Any, Value]:
         # Not async itself: called in gather(), its caller is gone by the time it runs.
-        return self._run(site_of_caller())
+        if arguments or keywords:
+            raise TypeError(
+                f"step {self._name!r} was called with arguments. A step is called without: its parameters are "
+                "filled with the results of steps, and it can read the variables around it"
+            )
+        site = site_of_caller()
+        coroutine: Any = self._run(site)
+        # Python warns by this name of a step that was never awaited, perhaps when other code runs.
+        place = "" if site is None else f" ({site.file}:{site.line})"
+        coroutine.__qualname__ = f"step {self._name}{place}"
+        called: Coroutine[Any, Any, Value] = coroutine
+        return called
 
     async def _run(self, site: CallSite | None) -> Value:
         self._calls += 1
@@ -166,13 +177,13 @@ def callback_of(func: Callable[..., Any], arguments: Sequence[Any]) -> StepCallb
             returned = func()
         else:
             returned = func(*(js_context(context) if x is CONTEXT else x for x in arguments))
-        return _encoded(returned) if type(returned) is CoroutineType else encode(returned)
+        return _encoded(returned, func) if type(returned) is CoroutineType else encode_returned(returned, func)
 
     return callback
 
 
-async def _encoded(coroutine: Coroutine[Any, Any, Any]) -> Encoded:
-    return encode(await coroutine)
+async def _encoded(coroutine: Coroutine[Any, Any, Any], func: Callable[..., Any]) -> Encoded:
+    return encode_returned(await coroutine, func)
 
 
 def parameter_names(func: Any) -> tuple[str, ...]:

@@ -55,11 +55,24 @@ def error_report(info: ErrorInfo) -> str | None:
     """The stack of an error with library frames folded, then its causes. None when there is neither."""
     parts = [] if info.stack is None else [folded(info.stack)]
     cause, left = info.cause, _MOST_CAUSES
-    while cause is not None and left and cause.name != "NotSerialisable":
+    if cause is not None and cause.name == "NotSerialisable":
+        parts.append(_why_not_stored(cause.message))
+        cause = None
+    while cause is not None and left:
         text = f"{cause.name}: {cause.message}" if cause.stack is None else folded(cause.stack)
         parts.append(f"Caused by: {text}")
         cause, left = cause.cause, left - 1
     return "\n".join(part.rstrip() for part in parts) or None
+
+
+def _why_not_stored(message: str) -> str:
+    """Cloudflare's text says that a value cannot be stored, not which part of it."""
+    reason = message.removesuffix(" cannot be stored")
+    if " at $" not in reason:
+        return f"It cannot be stored because of {reason}"
+    what_is_meant = "" if " of what " in reason else ", where $ is what was returned"
+    advice = "Return plain data: numbers, texts, lists, objects."
+    return f"It cannot be stored because of {reason}{what_is_meant}. {advice}"
 
 
 def folded(stack: str) -> str:

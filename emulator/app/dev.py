@@ -39,6 +39,7 @@ from stepwell.emulator.worker.host import WorkerLoadError
 from stepwell.emulator.worker.hosts import Hosts
 from stepwell.emulator.worker.python.loop import run_on_worker_loop
 from stepwell.emulator.worker.python.output import is_of_user_code
+from stepwell.emulator.worker.reload import begun, is_configuration, watch
 from stepwell.emulator.worker.workerd.descriptors import raise_limit
 
 _log = logging.getLogger("stepwell.dev")
@@ -51,6 +52,8 @@ _END_S: Final = 3.0
 _LAST_S: Final = 0.5
 #: How often it is looked whether the state folder is still there, in seconds.
 _LOOK_S: Final = 1.0
+#: The most files that are named as the cause of a reload.
+_MOST_CAUSES: Final = 3
 
 
 def leave_threads(code: int) -> None:
@@ -276,8 +279,6 @@ class _Session:
         """
         watching = [asyncio.create_task(self._watch_folder())]
         if self._settings.reload:
-            from stepwell.emulator.worker.reload import begun, watch
-
             watching += [
                 asyncio.create_task(
                     watch(
@@ -301,19 +302,33 @@ class _Session:
         if self._folder.is_lost:
             raise _lost(self._folder)
 
+    def _because(self, index: int, causes: Sequence[Path]) -> str:
+        """What caused a reload, for the line that says so."""
+        if not causes:
+            return ""
+        folder = self._opened[index].project.folder
+        shown = [os.path.relpath(file, folder) for file in causes[:_MOST_CAUSES]]
+        more = f" and {len(causes) - len(shown)} more files" if len(causes) > len(shown) else ""
+        return f": {', '.join(shown)}{more} changed"
+
     async def _watch_folder(self) -> None:
         while not await set_within(self._stopping, _LOOK_S):
             if self._folder.is_lost:
                 self._stopping.set()
 
-    async def _reload(self, emulator: Emulator, index: int) -> None:
+    async def _reload(self, emulator: Emulator, index: int, files: Sequence[Path]) -> None:
         """Loads a Worker anew, and with it those that had to wait: the bundles of all go into one runtime."""
-        await self._load_again(emulator, index)
+        host, env_files = emulator.workers[index].host, {path.absolute() for path in self._sources[index].env_files}
+        causes = [file for file in files if is_configuration(file) or file in env_files or host.uses(file)]
+        is_broken = host.name in emulator.notices.problems
+        if files and not causes and not is_broken:
+            return  # a Worker may write files into its project
+        await self._load_again(emulator, index, causes or (files if is_broken else ()))
         for other in emulator.unloaded:
             if other != index:
-                await self._load_again(emulator, other)
+                await self._load_again(emulator, other, ())
 
-    async def _load_again(self, emulator: Emulator, index: int) -> None:
+    async def _load_again(self, emulator: Emulator, index: int, causes: Sequence[Path]) -> None:
         name = emulator.workers[index].host.name
         problem = emulator.notices.problems.get(name)
         try:
@@ -329,5 +344,6 @@ class _Session:
         else:
             # A file that is no code may be the one that our output goes to: to tell of it would change it again.
             is_news = is_new or problem is not None
-            _log.log(logging.INFO if is_news else logging.DEBUG, "Reloaded %s", name)
+            because = self._because(index, causes)
+            _log.log(logging.INFO if is_news else logging.DEBUG, "Reloaded %s%s", name, because)
             emulator.notices.loaded(name)

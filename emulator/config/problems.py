@@ -151,3 +151,10 @@ def not_a_workflow(class_name: str, main: str) -> Problem:
     return Problem(
         f"{class_name} does not extend WorkflowEntrypoint ({main}).", f"Write it as `class {class_name}{base}`."
     )
+
+
+def without_run(class_name: str, main: str) -> Problem:
+    """What a host reports when a Workflow class cannot be run."""
+    return Problem(
+        f"{class_name} has no method run ({main}).", "Write it as `async def run(self, event, step)` in the class."
+    )

@@ -32,7 +32,7 @@ _OF_INSTANCE: Final[dict[EventType, tuple[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`what` in `colour`; `stack` is the user's own traceback, `hint` what the error leaves out."""
+    """`what` in `colour`; `stack` is the user's own traceback."""
 
     at: int
     workflow: str
@@ -41,7 +41,6 @@ class Line:
     what: str
     colour: str = ""
     stack: str | None = None
-    hint: str | None = None
 
 
 def line_of(
@@ -63,24 +62,8 @@ def _of_instance(row: HistoryRow, workflow: str, instance: str, error: ErrorInfo
         return None
     what, colour = _OF_INSTANCE[row.type]
     if row.type is _T.WORKFLOW_ERRORED and error is not None:
-        return Line(
-            row.at, workflow, instance, None, f"errored: {_error(error)}", colour, error_report(error), _hint(error)
-        )
+        return Line(row.at, workflow, instance, None, f"errored: {_error(error)}", colour, error_report(error))
     return Line(row.at, workflow, instance, None, what, colour)
-
-
-def _hint(error: ErrorInfo) -> str | None:
-    """Cloudflare's text says that a value cannot be stored, not which; the cause does."""
-    cause = error.cause
-    if cause is None or cause.name != "NotSerialisable":
-        return None
-    reason = safe.error_text(cause.message.removesuffix(" cannot be stored"))
-    advice = (
-        ", where $ is what was returned. Return plain data: numbers, texts, lists, objects."
-        if " at $" in reason
-        else ""
-    )
-    return f"It cannot be stored because of {reason}{advice}"
 
 
 def _of_step(row: HistoryRow, step: StepRow | None) -> tuple[str, str, str | None] | None:

@@ -66,8 +66,6 @@ class Printer:
         step = f" {style(safe.name(line.step), 'bold')}" if line.step is not None else ""
         what = style(line.what, line.colour) if line.colour else line.what
         text = f"{time} {style(where, 'blue')}{step} {what}"
-        if line.hint is not None:
-            text += f"\n    {line.hint}"
         if line.stack is None:
             return text
         return text + "\n" + "\n".join("    " + part for part in safe.stack_text(line.stack).split("\n"))

@@ -13,8 +13,9 @@ from stepwell.bindings.entrypoints import ExecutionContext, WorkflowEntrypoint
 from stepwell.bindings.environment import Env
 from stepwell.bindings.ports import RunEvent, Runner, StepPort
 from stepwell.bindings.runtime import Runtime, enter_runtime
+from stepwell.bindings.sites import encode_returned
 from stepwell.bindings.step import step_of
-from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, encode
+from stepwell.bindings.values import UNDEFINED_TEXT, Encoded
 from stepwell.bindings.workflow import Workflow
 from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
 from stepwell.emulator.engine.engine import Engine
@@ -53,7 +54,7 @@ class ClassCode:
             result = workflow.run(js_event(event), step_of(port, implicit=self.implicit))
             if inspect.isawaitable(result):
                 result = await result
-            return UNDEFINED_TEXT if result is None else encode(result)
+            return UNDEFINED_TEXT if result is None else encode_returned(result, getattr(self.kind, "run", None))
 
         return run
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -96,8 +97,10 @@ class Scratch:
 
 
 def _print(line: ConsoleLine) -> None:
-    """What user code prints belongs to the output of the test."""
-    print(line.text, file=sys.stderr if line.level > 20 else sys.stdout)
+    """What user code prints belongs to the output of the test, with the instance and the step that print it."""
+    where = " ".join(part for part in (line.instance_id, line.step) if part)
+    tag = f"[{where}] " if where else ""
+    print(f"{tag}{line.text}", file=sys.stderr if line.level > logging.INFO else sys.stdout)
 
 
 def _time_zone_put_back() -> Callable[[], None]:

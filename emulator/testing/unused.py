@@ -75,7 +75,15 @@ def _problem(
         return f"{what}: {who} has waited for none."
     names = _known_names(emulation, keys, KIND_OF[mention.subject])
     hint = did_you_mean(mention.step.name, names)
-    return f"{what}: {who} came to {', '.join(names) or 'none'}. {hint}".rstrip()
+    came_to = ", ".join(names) or f"no {_NOUN[mention.subject]}{_others(emulation, keys)}"
+    return f"{what}: {who} came to {came_to}. {hint}".rstrip()
+
+
+def _others(emulation: Emulation, keys: Iterable[int]) -> str:
+    """What ran instead, where nothing of the kind did."""
+    rows = [row for key in keys for row in emulation.store.steps(key, with_outputs=False)]
+    names = dict.fromkeys(f"{row.public_name} ({row.kind})" for row in rows)
+    return f", only to {', '.join(names)}" if names else ", nor to anything else"
 
 
 def _known_names(emulation: Emulation, keys: Iterable[int], kind: StepKind) -> list[str]:

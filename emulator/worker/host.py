@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from stepwell.bindings.errors import HostCrashed as HostCrashed
@@ -67,6 +68,10 @@ class WorkerHost(Protocol):
         Raises `WorkerLoadError`, and then what was loaded before stays in use. After a successful load, new
         requests go to the new generation; runs that were started by an older one go on until they are dropped.
         """
+        ...
+
+    def uses(self, file: Path) -> bool:
+        """Whether a change of a file of the project can change the code, so that it is to be loaded anew."""
         ...
 
     async def scheduled(self, cron: str, scheduled_at: int) -> None:

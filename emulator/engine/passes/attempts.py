@@ -255,7 +255,7 @@ class Attempts:
         return Failure(logged, final=True, thrown=info)
 
     def _unserialisable(self, row: StepRow, error: NotSerialisable) -> Failure:
-        where = f"{error.what} at {error.path}"
+        where = error.where
         text = f'Value returned from step "{row.name}" is not serialisable'
         logged = ErrorInfo("WorkflowFatalError", text, cause=ErrorInfo("NotSerialisable", where))
         fatal = ErrorInfo(

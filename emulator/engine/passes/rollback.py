@@ -31,7 +31,11 @@ _T = EventType
 TERMINATED: Final = ErrorInfo("Error", "Instance terminated during rollback")
 MISSING: Final = ErrorInfo("RollbackMissing", "Rollback function not available in registry")
 #: The error of an attempt that was in flight when the process or the runtime died.
-CRASHED: Final = ErrorInfo("WorkflowInternalError", "Attempt failed due to internal workflows error")
+CRASHED: Final = ErrorInfo(
+    "WorkflowInternalError",
+    "Attempt failed due to internal workflows error",
+    cause=ErrorInfo("Stopped", "Stepwell was stopped, or the Worker's runtime ended, while the attempt ran"),
+)
 
 
 @dataclass(frozen=True, slots=True)

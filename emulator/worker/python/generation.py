@@ -15,11 +15,12 @@ from stepwell.bindings.entrypoints import DurableObject, ExecutionContext, Workf
 from stepwell.bindings.escapes import is_ctrl_c
 from stepwell.bindings.ports import RunEvent, Runner, StepPort
 from stepwell.bindings.runtime import Runtime, enter_runtime
+from stepwell.bindings.sites import encode_returned
 from stepwell.bindings.step import step_of
 from stepwell.bindings.tracebacks import error_text
-from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, JsDict, decode, encode, ms_datetime
+from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, JsDict, decode, ms_datetime
 from stepwell.emulator.config.model import WorkerConfig
-from stepwell.emulator.config.problems import class_not_exported, not_a_workflow
+from stepwell.emulator.config.problems import class_not_exported, not_a_workflow, without_run
 from stepwell.emulator.worker.host import WorkerCodeError, WorkerLoadError
 from stepwell.emulator.worker.python.exports import Exports, exports_of
 from stepwell.emulator.worker.python.importer import ProjectFinder
@@ -99,7 +100,7 @@ class PythonGeneration:
                     result = await result
             finally:
                 end_output()
-            return UNDEFINED_TEXT if result is None else encode(result)
+            return UNDEFINED_TEXT if result is None else encode_returned(result, getattr(kind, "run", None))
 
         return run
 
@@ -131,6 +132,8 @@ def check_classes(config: WorkerConfig, module: ModuleType) -> None:
             raise WorkerLoadError(str(class_not_exported(name, main, _classes(module))))
         if not isinstance(found, type) or not issubclass(found, WorkflowEntrypoint):
             raise WorkerLoadError(str(not_a_workflow(name, main)))
+        if not callable(getattr(found, "run", None)):
+            raise WorkerLoadError(str(without_run(name, main)))
 
 
 def own_objects(config: WorkerConfig) -> list[str]:

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stepwell.bindings.escapes import is_order
@@ -105,6 +106,14 @@ class PythonHost:
     def attach(self, stand_in: StandIn) -> None:
         """The stand-in of a Worker whose new configuration needs one; to be called before `load()`."""
         self._reach = stand_in
+
+    def uses(self, file: Path) -> bool:
+        """See `WorkerHost.uses`: a loaded file that is another now, or a module that could be imported."""
+        path = str(file)
+        loaded = self._current.sources() if self._current is not None else {}
+        if path in loaded:
+            return loaded[path] != digest_of(path)
+        return path in self._first_seen or (file.suffix == ".py" and file.is_relative_to(self._config.main.parent))
 
     async def load(self) -> Generation:
         """See `WorkerHost.load`."""

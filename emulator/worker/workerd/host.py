@@ -254,6 +254,10 @@ class WorkerdHost:
         except WorkerError as error:
             raise WorkerError(generation.map_info(self._name, error.info)) from None
 
+    def uses(self, file: Path) -> bool:
+        """A bundle may hold any file; only bundling tells whether it has changed."""
+        return True
+
     def front_door(self) -> AsgiApp:
         return self._front_door
 

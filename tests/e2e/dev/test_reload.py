@@ -234,7 +234,7 @@ def test_each_changed_load_is_a_version_and_an_unchanged_one_is_not(server: DevP
     assert versions[0] == versions[2] != versions[1]
 
 
-def test_a_load_of_the_same_code_is_not_told_of_so_that_the_output_may_go_to_a_file_of_the_project(
+def test_a_file_that_is_no_code_loads_nothing_anew_and_a_reload_names_its_cause(
     dev: Start, project: Project, tmp_path: Path
 ) -> None:
     loads = tmp_path / "loads"
@@ -243,15 +243,13 @@ def test_a_load_of_the_same_code_is_not_told_of_so_that_the_output_may_go_to_a_f
     server = dev(folder)
     until_answer(server, "old")
 
-    def touch_until_loaded() -> bool:
-        (folder / "out.txt").write_text("what the emulator printed", encoding="utf-8")
-        return len(loads.read_text(encoding="utf-8")) > 1
-
-    until("another load", touch_until_loaded)
-    write_entry(folder, version("new"))
+    for name in ("out.txt", "src/data.json", "script.py"):
+        (folder / name).write_text("print('written by the Worker')", encoding="utf-8")
+    write_entry(folder, noted + version("new"))
     until_answer(server, "new")
 
-    server.until_output("Reloaded")
+    server.until_output(r"^Reloaded worker: src/entry\.py changed$")
+    assert loads.read_text(encoding="utf-8") == "xx"
     assert server.output.count("Reloaded") == 1
 
 
@@ -261,7 +259,7 @@ def test_code_that_is_set_back_after_a_failure_is_told_to_be_reloaded(server: De
 
     write_entry(folder, version("old"))
 
-    server.until_output("^Reloaded worker$")
+    server.until_output("^Reloaded worker: .* changed$")
 
 
 def test_the_same_problem_is_told_once(server: DevProcess, folder: Path, tmp_path: Path) -> None:

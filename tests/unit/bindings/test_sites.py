@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from stepwell.bindings.errors import NotSerialisable
 from stepwell.bindings.ports import CallSite
-from stepwell.bindings.sites import site_of_caller
+from stepwell.bindings.sites import encode_returned, site_of_caller
 from stepwell.bindings.step import ImplicitStep, LegacyStep
 
 pytestmark = pytest.mark.anyio
@@ -108,3 +109,10 @@ async def test_a_task_of_its_own_has_no_caller() -> None:
 
     assert await asyncio.create_task(asks()) is None
     assert await asks() is not None
+
+
+def test_a_result_that_cannot_be_stored_names_the_function_and_its_line() -> None:
+    def list_orders() -> None: ...
+
+    with pytest.raises(NotSerialisable, match=r"\.orders\[0\] of what list_orders returned \(.*test_sites\.py:\d+"):
+        encode_returned({"orders": [len]}, list_orders)

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from stepwell.bindings.errors import ErrorInfo
+from stepwell.bindings.tracebacks import error_report
 from stepwell.emulator.clock import turns
 from stepwell.emulator.storage.records import EventType, NewInstance, StepState, Trigger
 
@@ -85,10 +87,12 @@ async def test_an_attempt_in_flight_counts_as_failed_and_the_next_comes_at_once(
     assert await world.output() == 2
     errored = next(row for row in world.history() if row.type is EventType.ATTEMPT_ERRORED)
     assert errored.attempt == 1
-    assert json.loads(errored.detail)["error"] == {
+    error = ErrorInfo.from_json(json.loads(errored.detail)["error"])
+    assert error.public() == {
         "name": "WorkflowInternalError",
         "message": "Attempt failed due to internal workflows error",
     }
+    assert "Stepwell was stopped" in (error_report(error) or "")
 
 
 async def test_with_no_retry_left_a_crashed_attempt_fails_the_step(world, caught) -> None:

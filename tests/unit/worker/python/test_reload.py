@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,11 @@ class Watched:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.calls: asyncio.Queue[None] = asyncio.Queue()
+        self.files: Sequence[Path] = ()
         self.fails_with: Exception | None = None
 
-    async def changed(self) -> None:
+    async def changed(self, files: Sequence[Path]) -> None:
+        self.files = files
         self.calls.put_nowait(None)
         if self.fails_with is not None:
             raise self.fails_with
@@ -60,6 +62,14 @@ async def test_a_changed_file_is_noticed(watched: Watched) -> None:
     (watched.folder / "src" / "entry.py").write_text("x = 2")
 
     await asyncio.wait_for(watched.calls.get(), PATIENCE_S)
+
+
+async def test_the_changed_files_are_named(watched: Watched) -> None:
+    (watched.folder / "src" / "entry.py").write_text("x = 2")
+
+    await asyncio.wait_for(watched.calls.get(), PATIENCE_S)
+
+    assert list(watched.files) == [watched.folder / "src" / "entry.py"]
 
 
 async def test_a_new_folder_is_watched_too(watched: Watched) -> None:
