@@ -19,6 +19,9 @@ class Timer(Protocol):
 class Clock(Protocol):
     """Where the engine takes its time from. Times are ms since the epoch."""
 
+    #: How many times faster than real time it runs.
+    scale: float
+
     def now(self) -> int: ...
 
     def call_at(self, at: int, callback: Callable[[], None]) -> Timer:
@@ -123,25 +126,67 @@ class CountedSlice(Slice):
         return self._left < 0
 
 
-class SystemClock:
-    """Real time, plus a skew that can be moved forward but never back."""
+def _steady_ns() -> int:
+    """Nanoseconds of a clock that nobody sets, and that goes on while the machine sleeps."""
+    for name in ("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"):  # on macOS the second one goes on, too
+        if hasattr(time, name):
+            return time.clock_gettime_ns(getattr(time, name))
+    return time.monotonic_ns()
 
-    #: Waits are cut into pieces, so that a change of the machine's own clock is noticed.
+
+class SteadyTime:
+    """Milliseconds since the epoch that never jump: set by the machine's clock at start and after it slept.
+
+    A machine's clock can be set back by an hour, and a sleep of a second would then take an hour and a second.
+    """
+
+    #: A gap between the clocks that stand still and that go on in sleep, from which on the machine has slept.
+    ASLEEP_NS = 1_000_000_000
+
+    def __init__(
+        self,
+        wall_ns: Callable[[], int] = time.time_ns,
+        steady_ns: Callable[[], int] = _steady_ns,
+        awake_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._wall_ns, self._steady_ns, self._awake_ns = wall_ns, steady_ns, awake_ns
+        self._offset_ns = wall_ns() - steady_ns()
+        self._slept_ns = steady_ns() - awake_ns()
+
+    def now_ms(self) -> int:
+        steady_ns = self._steady_ns()
+        slept_ns = steady_ns - self._awake_ns()
+        if slept_ns - self._slept_ns > self.ASLEEP_NS:
+            self._slept_ns = slept_ns
+            self._offset_ns = max(self._offset_ns, self._wall_ns() - steady_ns)  # time never goes back
+        return (steady_ns + self._offset_ns) // 1_000_000
+
+
+class SystemClock:
+    """Real time, `scale` times as fast, plus a skew that can be moved forward but never back."""
+
+    #: Waits are cut into pieces, so that a sleep of the machine is noticed.
     LONGEST_WAIT_S = 60.0
 
-    def __init__(self, skew_ms: int = 0) -> None:
+    def __init__(self, skew_ms: int = 0, scale: float = 1.0, time: SteadyTime | None = None) -> None:
+        self._time = time or SteadyTime()
         self._skew_ms = skew_ms
+        self._began_ms = self._time.now_ms()
+        self.scale = scale
         self._timers: set[_RealTimer] = set()
 
     @property
     def skew_ms(self) -> int:
-        return self._skew_ms
+        """How far it is ahead of the machine's clock."""
+        gained_ms = (self._time.now_ms() - self._began_ms) * (self.scale - 1)
+        return self._skew_ms + int(gained_ms)
 
     def now(self) -> int:
-        return _machine_ms() + self._skew_ms
+        real_ms = self._time.now_ms()
+        return self._began_ms + int((real_ms - self._began_ms) * self.scale) + self._skew_ms
 
     def watch(self) -> LoopWatch:
-        return LoopWatch(_machine_ms)
+        return LoopWatch(self._time.now_ms)
 
     def slice(self) -> Slice:
         return Slice()
@@ -164,10 +209,6 @@ class SystemClock:
         self._timers.discard(timer)
 
 
-def _machine_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class _RealTimer:
     """A wait on the loop's own timers, armed anew when the skew moves."""
 
@@ -180,7 +221,7 @@ class _RealTimer:
     def arm(self) -> None:
         if self._handle is not None:
             self._handle.cancel()
-        left_s = min((self._at - self._clock.now()) / 1000, SystemClock.LONGEST_WAIT_S)
+        left_s = min((self._at - self._clock.now()) / 1000 / self._clock.scale, SystemClock.LONGEST_WAIT_S)
         self._handle = asyncio.get_running_loop().call_later(max(left_s, 0), self._due)
 
     def _due(self) -> None:
@@ -205,6 +246,8 @@ class VirtualClock:
     #: 2001-09-09T01:46:40Z
     START_AT = 1_000_000_000_000
 
+    scale: float = 1.0
+
     def __init__(self, start_at: int = START_AT) -> None:
         self._now = start_at
         self._heap: list[tuple[int, int, _VirtualTimer]] = []
@@ -226,6 +269,17 @@ class VirtualClock:
         else:
             heapq.heappush(self._heap, (at, next(self._order), timer))
         return timer
+
+    def run(self, scale: float) -> asyncio.Task[None]:
+        """Has it pass by itself, `scale` times as fast as real time, until the task is cancelled."""
+        self.scale = scale
+        return asyncio.get_running_loop().create_task(self._pass(scale))
+
+    async def _pass(self, scale: float) -> None:
+        start, began_ns = self._now, monotonic_ns()
+        while True:
+            await asyncio.sleep(0.005)
+            self.move_to(start + int((monotonic_ns() - began_ns) / 1_000_000 * scale))
 
     def next_at(self) -> int | None:
         """When the earliest timer is due."""

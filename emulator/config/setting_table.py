@@ -8,13 +8,15 @@ from typing import Final, Literal, NamedTuple
 from stepwell.emulator import switches
 from stepwell.emulator.config.checks import whole_number
 
-Kind = Literal["text", "path", "port", "switch", "choice", "milliseconds", "values"]
+Kind = Literal["text", "path", "port", "switch", "choice", "milliseconds", "factor", "values"]
 
 _ON: Final = frozenset({"on", "true", "yes", "1"})
 _OFF: Final = frozenset({"off", "false", "no", "0"})
 
 #: What the names of our environment variables begin with.
 PREFIX: Final = "STEPWELL_"
+#: The highest time scale: a day passes in 9 s.
+_FASTEST: Final = 10_000
 #: What the names of compat switches begin with.
 COMPAT: Final = "compat."
 
@@ -54,6 +56,12 @@ TABLE: Final = (
     Setting("token", "text", None, "The token that requests to the dashboard and the APIs must carry."),
     Setting("reload", "switch", True, "Load the Worker again when its files change."),
     Setting("log_requests", "switch", False, "Print a line for each request to the Worker, as wrangler dev does."),
+    Setting(
+        "time_scale",
+        "factor",
+        1.0,
+        "How many times faster sleeps, waits, retry delays and schedules pass; step timeouts stay real.",
+    ),
     Setting(
         "replay",
         "choice",
@@ -95,6 +103,8 @@ def read_value(setting: Setting, value: object) -> object:
             return _number(value, "a port number from 0 to 65535", most=65_535)
         case "milliseconds":
             return _number(value, "a whole number of milliseconds, 0 or more")
+        case "factor":
+            return _factor(value)
         case "values":
             return _values(value)
 
@@ -130,6 +140,16 @@ def _number(value: object, expected: str, *, most: int = 2**53) -> int:
     if number is None or not 0 <= number <= most:
         raise InvalidSetting(expected)
     return number
+
+
+def _factor(value: object) -> float:
+    try:
+        factor = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else 0.0
+    except ValueError:
+        factor = 0.0
+    if not 1 <= factor <= _FASTEST:
+        raise InvalidSetting(f"a number from 1 to {_FASTEST}")
+    return factor
 
 
 def _values(value: object) -> Mapping[str, object]:

@@ -46,6 +46,7 @@ class Settings:
     token: str | None = field(default=None, repr=False)
     reload: bool = True
     log_requests: bool = False
+    time_scale: float = 1.0
     replay: Literal["auto", "always"] = "auto"
     runtime: Literal["auto", "workerd", "wrangler"] = "auto"
     inspector_port: int | None = None

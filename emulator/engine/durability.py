@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from stepwell.bindings.context import current_step
@@ -171,9 +172,9 @@ class Commits:
         if gate is not None:
             gate.set_result(None)
         later, self._later = self._later, []
-        if later:
+        for callback in later:
             self._resuming += 1
-            after_turns(1, lambda: self._resume(later))
+            after_turns(1, partial(self._resume, callback))
         if hold is not None and hold.is_told:
             _log.warning(
                 "The database can be written again after %.0f s: instances go on.",
@@ -182,10 +183,9 @@ class Commits:
             )
             self._tell_hold()
 
-    def _resume(self, later: list[Callable[[], None]]) -> None:
+    def _resume(self, callback: Callable[[], None]) -> None:
         self._resuming -= 1
-        for callback in later:
-            after_turns(1, callback)  # one that raises does not stop the others
+        callback()
 
     def _begin(self) -> bool:
         """Whether the database can be written in this turn."""

@@ -138,6 +138,7 @@ class Engine:
         self._started = True
         self.schedules.plan()
         self._passes.outcomes.retention.start()
+        self._travel.keep_scaled()
 
     @property
     def executing(self) -> int:
@@ -146,6 +147,7 @@ class Engine:
 
     async def stop(self, grace_ms: int = 0) -> None:
         """Stops: no step begins any more, callbacks get `grace_ms` to end and be recorded, passes are detached."""
+        self._travel.end()
         self.schedules.stop()
         self._passes.outcomes.retention.stop()
         self._core.stopping = True
@@ -171,6 +173,7 @@ class Engine:
         self._core.commits.discard()
 
     def _halt(self) -> None:
+        self._travel.halt()
         self.schedules.stop()
         self._passes.outcomes.retention.stop()
         self._passes.stop()

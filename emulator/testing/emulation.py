@@ -35,12 +35,15 @@ _LAST_TURNS: Final = 5
 class Options:
     """How a test wants its engine. `start_at` is the clock's first time in ms; None is the present.
 
+    With a `time_scale` time passes by itself, so many times as fast as real time; else it is only moved.
+
     `patience_ms` is how long in real time user code may go on without the engine hearing of it. `limits` and
     `compat` are overrides by name.
     """
 
     database: str = IN_MEMORY
     start_at: int | None = None
+    time_scale: float | None = None
     auto_advance: bool = False
     patience_ms: int = 5_000
     replay_always: bool = False
@@ -74,6 +77,7 @@ class Emulation:
         self._engine: Engine | None = None
         self._store: SqliteStore | None = None
         self._starting = asyncio.Lock()
+        self._passing: asyncio.Task[None] | None = None
         self._crashed: str | None = None
         self._closed = False
 
@@ -157,6 +161,8 @@ class Emulation:
         self._to_load = list(self.codes)
         await self._load(engine)
         await engine.start()
+        if self.options.time_scale is not None and self._passing is None:
+            self._passing = self.clock.run(self.options.time_scale)
 
     async def _load(self, engine: Engine) -> None:
         while self._to_load:
@@ -252,6 +258,8 @@ class Emulation:
 
     async def close(self) -> None:
         """Ends the engine and everything that is left of it."""
+        if self._passing is not None:
+            self._passing.cancel()
         if self._closed:
             return
         if self._engine is not None:

@@ -27,6 +27,7 @@ KEYWORDS: Final = (
     "patience",
     "project",
     "start_at",
+    "time_scale",
     "vars",
 )
 _SWITCHES: Final = {row.name: row for row in TABLE}
@@ -44,7 +45,13 @@ def problems_of(item: pytest.Item) -> list[str]:
     """What is wrong with the markers of a test, one sentence each."""
     problems = [problem for marker in item.iter_markers("workflows") for problem in _keyword_problems(marker)]
     keywords = marked(item)
-    for name, check in (("start_at", _start_problem), ("limits", _limits_problem), ("compat", _compat_problem)):
+    checks = (
+        ("start_at", _start_problem),
+        ("time_scale", _scale_problem),
+        ("limits", _limits_problem),
+        ("compat", _compat_problem),
+    )
+    for name, check in checks:
         if keywords.get(name) is not None and (problem := check(keywords[name])):
             problems.append(problem)
     if keywords.get("env") is not None and (problem := _env_problem(item, keywords)):
@@ -83,6 +90,12 @@ def _start_problem(value: Any) -> str:
             '"2026-03-01T09:00:00Z"'
         )
     return ""
+
+
+def _scale_problem(value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value <= 10_000:
+        return ""
+    return f"time_scale={value!r}: expected a number from 1 to 10000"
 
 
 def _limits_problem(value: Any) -> str:

@@ -102,6 +102,7 @@ def _options(request: pytest.FixtureRequest, keywords: Mapping[str, Any]) -> Opt
     return Options(
         database=database,
         start_at=start_at(keywords.get("start_at")),
+        time_scale=keywords.get("time_scale"),
         auto_advance=bool(config.getini("workflow_auto_advance")) if auto_advance is None else auto_advance,
         patience_ms=round(float(keywords.get("patience", config.getini("workflow_patience"))) * 1000),
         replay_always=config.getoption("workflow_replay") == "always",

@@ -77,10 +77,12 @@ class Pace:
                 raise explained(emulation, wanted, key, moves, may_move=self.next_at() is not None)
 
     async def _others_act(self, reached: Callable[[], bool]) -> bool:
-        """Whether another task of the test does something for the engine to go on with."""
-        engine, patience = self._emulation.engine, _Patience(self._emulation, _OTHERS_MS)
+        """Whether time that passes by itself, or another task of the test, lets the engine go on."""
+        engine, scaled = self._emulation.engine, self._emulation.options.time_scale is not None
+        patience = _Patience(self._emulation, None if scaled else _OTHERS_MS)
         while engine.is_idle and not reached():
-            if not _other_tasks() or patience.is_over():
+            comes = _other_tasks() or (scaled and self.next_at() is not None)
+            if not comes or patience.is_over():
                 return False
             await breathe()
         return True
@@ -168,4 +170,4 @@ def _other_tasks() -> bool:
 
 def _is_engines(task: asyncio.Task[object]) -> bool:
     name = getattr(task.get_coro(), "__qualname__", "")
-    return name.startswith(("Run.", "_Driver.")) or task.get_name() == "step callback"
+    return name.startswith(("Run.", "_Driver.", "VirtualClock.")) or task.get_name() == "step callback"

@@ -24,7 +24,8 @@ _TARGET: Final[pytest.StashKey[TargetServer]] = pytest.StashKey()
 _REPORT: Final = pytest.StashKey[str]()
 _MARKER: Final = (
     "workflows(project=None, env=None, vars=None, limits=None, compat=None, auto_advance=None, start_at=None, "
-    "on_disk=False, check_mocks=True, patience=None): how Stepwell's fixtures set up the engine of this test"
+    "time_scale=None, on_disk=False, check_mocks=True, patience=None): how Stepwell's fixtures set up the engine "
+    "of this test"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -213,3 +214,21 @@ def test_plain_tests_move_the_clock_too(workflows, clock) -> None:
 
     assert instance.current_status == "complete"
     assert clock.now_ms - before == 86_400_000
+
+
+@pytest.mark.workflows(time_scale=600)
+async def test_with_a_time_scale_time_passes_by_itself_and_step_timeouts_stay_real(workflows) -> None:
+    class Slow(WorkflowEntrypoint):
+        async def run(self, event, step):
+            await step.sleep("nap", "2 minutes")
+
+            @step.do("work", config={"timeout": "10 seconds"})
+            async def work():
+                await asyncio.sleep(0.1)  # a minute of the faster clock
+                return "done"
+
+            return await work()
+
+    instance = await workflows.define(Slow).create()
+
+    assert await instance.result() == "done"

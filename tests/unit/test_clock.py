@@ -7,7 +7,17 @@ import time
 
 import pytest
 
-from stepwell.emulator.clock import Slice, SystemClock, VirtualClock, after_turns, monotonic_ns, resolve, turns
+from stepwell.emulator.clock import (
+    Slice,
+    SteadyTime,
+    SystemClock,
+    VirtualClock,
+    after_turns,
+    monotonic_ns,
+    resolve,
+    turns,
+)
+from stepwell.emulator.engine.time.timers import Deadlines
 
 pytestmark = pytest.mark.anyio
 
@@ -154,6 +164,84 @@ async def test_a_wait_of_years_is_cut_into_pieces_that_a_loop_can_wait() -> None
 
     assert timer._handle.when() - asyncio.get_running_loop().time() <= SystemClock.LONGEST_WAIT_S
     timer.cancel()
+
+
+class Machine:
+    """The clocks of a machine, in ns."""
+
+    def __init__(self):
+        self.wall, self.steady, self.awake = 10**18, 0, 0
+
+    def time(self):
+        return SteadyTime(lambda: self.wall, lambda: self.steady, lambda: self.awake)
+
+    def passes(self, ms, *, asleep=False):
+        self.wall += ms * 10**6
+        self.steady += ms * 10**6
+        self.awake += 0 if asleep else ms * 10**6
+
+
+@pytest.mark.parametrize("jump_ms", [-3_600_000, 3_600_000])
+def test_a_machine_clock_that_jumps_moves_no_deadline(jump_ms) -> None:
+    machine = Machine()
+    clock = SystemClock(time=machine.time())
+    before = clock.now()
+    machine.passes(900)
+    machine.wall += jump_ms * 10**6
+
+    assert clock.now() - before == 900
+
+
+def test_time_goes_on_while_the_machine_sleeps_and_follows_its_clock_then() -> None:
+    machine = Machine()
+    clock = SystemClock(time=machine.time())
+    before = clock.now()
+    machine.passes(60_000, asleep=True)
+    machine.wall += 2_000 * 10**6  # the steady clock was 2 s slow
+
+    assert clock.now() - before == 62_000
+
+
+def test_after_a_sleep_time_does_not_go_back() -> None:
+    machine = Machine()
+    clock = SystemClock(time=machine.time())
+    before = clock.now()
+    machine.passes(60_000, asleep=True)
+    machine.wall -= 3_600_000 * 10**6
+
+    assert clock.now() - before == 60_000
+
+
+def test_a_scaled_clock_runs_faster_and_knows_how_far_it_is_ahead() -> None:
+    machine = Machine()
+    clock = SystemClock(1_000, scale=60, time=machine.time())
+    before = clock.now()
+    machine.passes(1_000)
+
+    assert clock.now() - before == 60_000
+    assert clock.skew_ms == 60_000
+
+
+async def test_a_timer_of_a_scaled_clock_waits_for_less_real_time() -> None:
+    clock = SystemClock(scale=1_000)
+    fired = asyncio.Event()
+    clock.call_at(clock.now() + 60_000, fired.set)
+    async with asyncio.timeout(5):
+        await fired.wait()
+
+
+async def test_the_deadline_of_running_code_is_as_long_as_without_a_scale() -> None:
+    machine = Machine()
+    clock, fired = SystemClock(scale=60, time=machine.time()), []
+    deadlines = Deadlines(clock)
+    deadlines.after(1_000, lambda: fired.append(True))
+    at = deadlines.next_at()
+    machine.passes(999)
+    assert clock.now() < at
+    machine.passes(1)
+
+    assert clock.now() >= at
+    deadlines.stop()
 
 
 # -- turns of the loop

@@ -175,7 +175,7 @@ class Attempts:
         run.streaming.add(row.seq)
         storing = store_stream(core.store, self._instance.key, row, stream, self._limits, run.check_attached)
         reading = asyncio.get_running_loop().create_task(storing)
-        left_ms = max(timeout_ms - (core.clock.now() - began_at), 0)
+        left_ms = max(timeout_ms - round((core.clock.now() - began_at) / core.clock.scale), 0)
         deadline = core.callbacks.deadlines.after(left_ms, lambda: _cancel(reading))
         try:
             await reading

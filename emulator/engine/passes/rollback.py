@@ -254,7 +254,7 @@ class RollingBack:
             resolve(over)
 
         core.parked += 1
-        deadline = core.callbacks.deadlines.after(ms, end)
+        deadline = core.callbacks.deadlines.after(round(ms / core.clock.scale), end)
         try:
             await over
         finally:

@@ -89,8 +89,9 @@ class Deadline:
 class Deadlines:
     """Many short-lived deadlines behind one timer of the clock.
 
-    The time in which the loop stood still does not count: while a debugger holds the process, no attempt can get
-    on either. So the heap holds times less what had been missed when they were set.
+    They run on real time, however fast the clock goes: running code is no faster for it. The time in which the
+    loop stood still does not count: while a debugger holds the process, no attempt can get on either. So the heap
+    holds times less what had been missed when they were set.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -103,9 +104,9 @@ class Deadlines:
 
     def after(self, ms: int, callback: Callable[[], None]) -> Deadline:
         deadline = Deadline(self, callback)
-        at = self._clock.now() + ms
+        at = self._clock.now() + round(ms * self._clock.scale)
         self._watch.begin(self._any_left)
-        heapq.heappush(self._heap, (at - self._watch.stood_ms, next(self._order), deadline))
+        heapq.heappush(self._heap, (at - self._stood_ms(), next(self._order), deadline))
         self._alarm.by(at)
         return deadline
 
@@ -121,7 +122,10 @@ class Deadlines:
         while self._heap and self._heap[0][2].is_over:
             heapq.heappop(self._heap)
             self._cancelled -= 1
-        return self._heap[0][0] + self._watch.stood_ms if self._heap else None
+        return self._heap[0][0] + self._stood_ms() if self._heap else None
+
+    def _stood_ms(self) -> int:
+        return round(self._watch.stood_ms * self._clock.scale)
 
     def pending(self) -> frozenset[Deadline]:
         """Those that are neither over nor cancelled."""

@@ -15,7 +15,7 @@ from stepwell.bindings.errors import EngineError
 from stepwell.emulator.clock import Slice, SystemClock, VirtualClock, breathe, turns
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.time.clock_moves import ClockMoves
-from stepwell.emulator.engine.time.timers import Deadline
+from stepwell.emulator.engine.time.timers import Alarm, Deadline
 
 #: Where the clock's skew is kept across restarts.
 SKEW_SETTING: Final = "clock_skew_ms"
@@ -25,6 +25,8 @@ _PATIENCE_NS: Final = 5_000_000_000
 _MOMENT_NS: Final = 100_000_000
 #: ...but in all no longer than this: a Workflow may go on for ever.
 _LONGEST_NS: Final = 120_000_000_000
+#: How often a faster clock's time is kept, in real time: a crash loses no more.
+_KEPT_EVERY_MS: Final = 1_000
 #: 9000-01-01: the clock is not moved to times that cannot be written as a date.
 LATEST: Final = 221_845_392_000_000
 
@@ -51,6 +53,7 @@ class TimeTravel:
         #: Where the move that goes on leads to; None between moves.
         self.bound_for: int | None = None
         self._stopped = False
+        self._kept = Alarm(core.clock, self.keep_scaled)
 
     @property
     def is_idle(self) -> bool:
@@ -172,6 +175,22 @@ class TimeTravel:
     def _skew_ms(self) -> int:
         clock = self._core.clock
         return clock.skew_ms if isinstance(clock, SystemClock) else 0
+
+    def keep_scaled(self) -> None:
+        """Of a clock that runs faster than real time: keeps how far ahead it is, so that it never goes back."""
+        clock = self._core.clock
+        if isinstance(clock, SystemClock) and clock.scale != 1:
+            self._core.store.put_setting(SKEW_SETTING, str(clock.skew_ms))
+            self._kept.by(clock.now() + round(_KEPT_EVERY_MS * clock.scale))
+
+    def end(self) -> None:
+        """The engine stops."""
+        self.keep_scaled()
+        self._kept.cancel()
+
+    def halt(self) -> None:
+        """The engine ends at once, and stores nothing."""
+        self._kept.cancel()
 
     def _skew_by(self, clock: SystemClock, ms: int) -> None:
         """Moves real time forward; what the move comes to is kept for the next process."""
