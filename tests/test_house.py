@@ -145,7 +145,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "emulator.storage": ("apsw",),
     "emulator.testing": ("click", "httpx", "pytest", "rich"),
     "emulator.web": ("cronsim", "starlette"),
-    "emulator.worker": ("httptools", "uvicorn", "watchfiles", "websockets"),
+    "emulator.worker": ("httptools", "httpx", "uvicorn", "watchfiles", "websockets"),
 }
 
 #: Of a library that a package may use, the files that do.

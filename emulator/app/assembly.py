@@ -27,6 +27,7 @@ from stepwell.emulator.web.parts import ServerParts
 from stepwell.emulator.web.scheduled import call_scheduled
 from stepwell.emulator.worker.host import Generation, WorkerCodeError, WorkerHost
 from stepwell.emulator.worker.hosts import Hosts
+from stepwell.emulator.worker.neighbours import Registry, neighbour_of
 
 
 def definition_of(project: Project, workflow: WorkflowConfig) -> WorkflowDefinition:
@@ -84,14 +85,14 @@ def with_adopted(project: Project, run: Sequence[Project]) -> Project:
     return project._replace(config=replace(project.config, workflows=workflows)) if adopted else project
 
 
-def ports(engine: Engine, project: Project) -> dict[str, WorkflowPort]:
-    """The Workflow bindings of a Worker by their names, those of other scripts in this run included."""
-    known = {state.name for state in engine.workflows()}
-    return {
-        workflow.binding: engine.workflow(workflow.name)
-        for workflow in project.config.workflows
-        if workflow.binding is not None and workflow.name in known
-    }
+def ports(engine: Engine, project: Project, registry: Registry) -> dict[str, WorkflowPort]:
+    """The Workflow bindings of a Worker by their names. Those of Workers outside this run look for theirs."""
+    found: dict[str, WorkflowPort] = {}
+    for workflow in project.config.workflows:
+        port = engine.find_workflow(workflow.name) or neighbour_of(workflow, registry)
+        if workflow.binding is not None and port is not None:
+            found[workflow.binding] = port
+    return found
 
 
 def declare(engine: Engine, project: Project) -> None:

@@ -37,6 +37,7 @@ from stepwell.emulator.web import moves
 from stepwell.emulator.web.pauses import set_within
 from stepwell.emulator.worker.host import WorkerLoadError
 from stepwell.emulator.worker.hosts import Hosts
+from stepwell.emulator.worker.neighbours import Announcement, Registry, default_registry
 from stepwell.emulator.worker.python.loop import run_on_worker_loop
 from stepwell.emulator.worker.python.output import is_of_user_code
 from stepwell.emulator.worker.reload import begun, is_configuration, watch
@@ -164,13 +165,16 @@ class _Session:
         projects = [with_adopted(project, opened) for project in opened]
         for project in projects:
             declare(engine, project)
+        registry = Registry(self._settings.registry or default_registry())
+        announcement = Announcement(registry, engine.find_workflow)
         follower = Follower(engine.store, engine.store.reader(), self._printer, engine.clock.now)
         output = UserOutput(self._printer, engine.store, engine.clock.now, follower.note)
         hosts = Hosts(
             projects,
             self._settings,
-            ports=lambda project: ports(engine, project),
+            ports=lambda project: ports(engine, project, registry),
             port=engine.find_workflow,
+            registry=registry,
             now_ms=engine.clock.now,
             emit=output,
             state=self._folder.path,
@@ -188,6 +192,7 @@ class _Session:
             for problem in dict.fromkeys(emulator.notices.problems.values()):
                 _log.error("%s\nSave a file that mends it: it is loaded then.", problem)
             self._folder.announce(emulator.url)
+            await self._announce(announcement, emulator)
             watching = await self._watch_files(emulator)
             self._printer.text(f"Ready on {self._printer.style(emulator.url, 'bold', 'green')}")
             self._tell_of_the_token()
@@ -198,6 +203,7 @@ class _Session:
             engine.crash()  # nothing was begun, or nothing can be kept: so nothing is written
             raise
         finally:
+            await announcement.stop()
             await emulator.stop(GRACE_MS, lambda: self._last_words(engine, output, follower))
             reads.close()
 
@@ -210,6 +216,16 @@ class _Session:
             self._warn(
                 f"{steps} did not end in time. The attempt counts as failed and is made again at the next start."
             )
+
+    async def _announce(self, announcement: Announcement, emulator: Emulator) -> None:
+        """Lets other runs on this machine call the Workflows of this one."""
+        workers = [worker.host.name for worker in emulator.workers if worker.own_workflows()]
+        if not workers:
+            return
+        try:
+            await announcement.start(workers)
+        except OSError as error:
+            self._warn(f"Other runs cannot call the Workflows of this one: {error}. Name a folder with --registry.")
 
     def _tell_of_the_token(self) -> None:
         if not is_loopback(self._settings.host) and not self._settings.token:

@@ -53,6 +53,7 @@ TABLE: Final = (
     Setting("host", "text", "127.0.0.1", "The address to listen on; any but a loopback address needs a token."),
     Setting("port", "port", 8787, "The port to listen on; 0 takes a free one."),
     Setting("persist_to", "path", None, "The folder for the state; .stepwell in the project if not given."),
+    Setting("registry", "path", None, "The folder by which runs find each other; one of the user's if not given."),
     Setting("token", "text", None, "The token that requests to the dashboard and the APIs must carry."),
     Setting("reload", "switch", True, "Load the Worker again when its files change."),
     Setting("log_requests", "switch", False, "Print a line for each request to the Worker, as wrangler dev does."),

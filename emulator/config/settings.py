@@ -42,6 +42,7 @@ class Settings:
     persist_to: Path
     host: str = "127.0.0.1"
     port: int = 8787
+    registry: Path | None = None
     env: str | None = None
     token: str | None = field(default=None, repr=False)
     reload: bool = True

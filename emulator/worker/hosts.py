@@ -17,6 +17,7 @@ from stepwell.emulator.worker.host import WorkerHost, WorkerLoadError
 from stepwell.emulator.worker.python.output import Emit
 
 if TYPE_CHECKING:
+    from stepwell.emulator.worker.neighbours import Registry
     from stepwell.emulator.worker.python.host import PythonHost
     from stepwell.emulator.worker.workerd.calls import PythonService
     from stepwell.emulator.worker.workerd.host import JavaScriptRuntime, JavaScriptWorker
@@ -41,11 +42,14 @@ class Hosts:
         now_ms: Callable[[], int],
         emit: Emit,
         state: Path,
+        registry: Registry | None = None,
     ) -> None:
+        """`registry` finds Workflows that other runs on this machine have."""
+        self._registry = registry
         self._projects = list(projects)
         self._settings = settings
         self._ports = ports
-        self._port = port
+        self._own_port = port
         self._now_ms = now_ms
         self._emit = emit
         self._state = state
@@ -53,6 +57,17 @@ class Hosts:
         self._stand_ins: dict[str, StandIn] = {}
         self._warned: set[str] = set()
         self.all: tuple[WorkerHost, ...] = tuple(self._build(project) for project in self._projects)
+
+    def _port(self, name: str) -> WorkflowPort | None:
+        """The port of a Workflow: of this run, or of the Worker that a binding names."""
+        port = self._own_port(name)
+        if port is not None or self._registry is None:
+            return port
+        from stepwell.emulator.worker.neighbours import neighbour_of
+
+        bound = (one for project in self._projects for one in project.config.workflows if one.name == name)
+        found = (neighbour_of(workflow, self._registry) for workflow in bound)
+        return next((one for one in found if one is not None), None)
 
     def _build(self, project: Project) -> WorkerHost:
         return self._python(project) if project.config.language == "python" else self._javascript(project)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -202,9 +203,12 @@ _REST: Final = "/client/v4/accounts/local/workflows"
 
 def _clean_environment() -> dict[str, str]:
     """Ours without what would change what is tested. Python keeps bytecode: each start would compile everything."""
-    return {
+    # Runs of other tests, and of whoever runs the tests, are not to be found.
+    registry = Path(tempfile.gettempdir()) / f"stepwell-tests-{os.getpid()}"
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("STEPWELL_", "CLOUDFLARE_", "COV_"))
         and name not in ("FORCE_COLOR", "PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS")
     }
+    return {**inherited, "XDG_STATE_HOME": str(registry)}
