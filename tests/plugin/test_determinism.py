@@ -271,3 +271,84 @@ def test_plain_tests_check_too(workflows) -> None:
     workflows.define(Nap)
 
     assert_deterministic(workflows.NAP)
+
+
+def race_of_two_steps(*, in_a_step: bool, nap: bool, by: str = "wait") -> type:
+    class Race(WorkflowEntrypoint):
+        async def run(self, event, step):
+            @step.do("slow")
+            async def slow():
+                await asyncio.sleep(0.02)
+                return "slow"
+
+            @step.do("fast")
+            async def fast():
+                return "fast"
+
+            async def race():
+                tasks = [asyncio.ensure_future(each()) for each in (slow, fast)]
+                if by == "as_completed":
+                    return await next(iter(asyncio.as_completed(tasks)))
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                return next(iter(done)).result()
+
+            winner = await (step.do("race")(race)() if in_a_step else race())
+            if nap:
+                await step.sleep("nap", "1 hour")
+            return winner
+
+    return Race
+
+
+@pytest.mark.parametrize("by", ["wait", "as_completed"])
+@pytest.mark.parametrize("nap", [False, True])
+async def test_a_race_of_steps_outside_of_a_step_is_found(workflows, nap, by) -> None:
+    found = await differences(workflows.define(race_of_two_steps(in_a_step=False, nap=nap, by=by)))
+
+    assert 'step "fast-1" races with another outside of a step' in found[0]
+
+
+@pytest.mark.parametrize("nap", [False, True])
+async def test_a_race_inside_of_a_step_is_deterministic(workflows, nap) -> None:
+    await assert_deterministic(workflows.define(race_of_two_steps(in_a_step=True, nap=nap)))
+
+
+@pytest.mark.parametrize("in_a_step", [False, True])
+async def test_the_check_of_a_recorded_run_judges_a_race_alike(workflows, auto_advance, in_a_step) -> None:
+    workflow = workflows.define(race_of_two_steps(in_a_step=in_a_step, nap=True))
+    instance = await workflow.create({"id": "one"})
+    await instance.wait_for_status("complete")
+
+    key = workflows._emulation.find(workflow.name, "one")
+    check = await workflows._emulation.engine.check_replay(key)
+
+    assert ("races with another" in check.difference) is not in_a_step
+
+
+async def test_all_of_several_steps_are_no_race(workflows) -> None:
+    class All(WorkflowEntrypoint):
+        async def run(self, event, step):
+            tasks = [asyncio.ensure_future(step.do(name)(lambda: 1)()) for name in "ab"]
+            await asyncio.wait(tasks)
+            await step.sleep("nap", "1 hour")
+            return sum(task.result() for task in tasks)
+
+    await assert_deterministic(workflows.define(All))
+
+
+async def test_a_step_within_a_step_repeats(workflows) -> None:
+    class Nested(WorkflowEntrypoint):
+        async def run(self, event, step):
+            @step.do("outer")
+            async def outer():
+                @step.do("inner")
+                async def inner():
+                    return 1
+
+                return await inner() + 1
+
+            found = await outer()
+            await step.sleep("nap", "1 hour")
+            return found
+
+    await assert_deterministic(workflows.define(Nested))

@@ -6,6 +6,7 @@ config, and, where steps follow one another, in the same order. Steps that run s
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections import Counter
@@ -14,10 +15,12 @@ from dataclasses import dataclass, field
 from types import FrameType, FunctionType
 from typing import Final
 
+from stepwell.bindings.context import current_step
 from stepwell.bindings.ports import CallSite, RollbackOptions, StepCallback, StepResult
 from stepwell.bindings.tracebacks import is_ours
 from stepwell.bindings.values import Encoded
 from stepwell.emulator.engine.introspection import Followed, RecordedSteps
+from stepwell.emulator.engine.replay.races import is_in_a_race
 from stepwell.emulator.storage.records import StepKind
 
 _NOUNS: Final = {StepKind.DO: "step", StepKind.SLEEP: "sleep", StepKind.WAIT_FOR_EVENT: "waitForEvent"}
@@ -148,35 +151,43 @@ class TracedSteps:
         rollback: RollbackOptions | None = None,
         site: CallSite | None = None,
     ) -> StepResult:
-        self._begin(StepKind.DO, name, config, callback)
+        if _is_inside_a_step():
+            return await self._steps.do(name, config, callback, rollback, site)
+        call = self._begin(StepKind.DO, name, config, callback)
         try:
             return await self._steps.do(name, config, callback, rollback, site)
         finally:
-            self._open -= 1
+            self._end(call)
 
     async def sleep(self, name: object, duration: object, site: CallSite | None = None) -> None:
-        self._begin(StepKind.SLEEP, name, duration)
+        if _is_inside_a_step():
+            return await self._steps.sleep(name, duration, site)
+        call = self._begin(StepKind.SLEEP, name, duration)
         try:
             await self._steps.sleep(name, duration, site)
         finally:
-            self._open -= 1
+            self._end(call)
 
     async def sleep_until(self, name: object, timestamp: object, site: CallSite | None = None) -> None:
-        self._begin(StepKind.SLEEP, name, timestamp)
+        if _is_inside_a_step():
+            return await self._steps.sleep_until(name, timestamp, site)
+        call = self._begin(StepKind.SLEEP, name, timestamp)
         try:
             await self._steps.sleep_until(name, timestamp, site)
         finally:
-            self._open -= 1
+            self._end(call)
 
     async def wait_for_event(self, name: object, options: object, site: CallSite | None = None) -> Encoded:
-        self._begin(StepKind.WAIT_FOR_EVENT, name, options)
+        if _is_inside_a_step():
+            return await self._steps.wait_for_event(name, options, site)
+        call = self._begin(StepKind.WAIT_FOR_EVENT, name, options)
         try:
             return await self._steps.wait_for_event(name, options, site)
         finally:
-            self._open -= 1
+            self._end(call)
 
     # -- comparing
-    def _begin(self, kind: StepKind, name: object, given: object, callback: StepCallback | None = None) -> None:
+    def _begin(self, kind: StepKind, name: object, given: object, callback: StepCallback | None = None) -> Call:
         self._open += 1
         if self._open > 1:
             self.trace.side_by_side = True
@@ -186,6 +197,16 @@ class TracedSteps:
         self.trace.calls.append(call)
         if self.trace.compared:
             self._compare(call, len(self.trace.calls) - 1)
+        return call
+
+    def _end(self, call: Call) -> None:
+        self._open -= 1
+        if self.trace.compared and is_in_a_race(asyncio.current_task()):
+            self._differs(
+                f"{call} races with another outside of a step: in a replay, where both have their results, the "
+                "other may win. Race them inside of one step",
+                call.place,
+            )
 
     def _compare(self, call: Call, index: int) -> None:
         before = self._by_identity.get(call.identity)
@@ -208,6 +229,12 @@ class TracedSteps:
     def _differs(self, text: str, place: Place | None) -> None:
         self.trace.compared = False  # what follows is a consequence
         self._replays.report(self._instance, text, place)
+
+
+def _is_inside_a_step() -> bool:
+    """Whether a step's callback calls: a replay does not, where the step has its result."""
+    frame = current_step.get()
+    return frame is not None and frame.step is not None
 
 
 def _text(given: object) -> str:
