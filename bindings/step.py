@@ -16,7 +16,7 @@ from stepwell.bindings.sites import site_of_caller
 from stepwell.bindings.step_config import rollback_options
 from stepwell.bindings.step_errors import from_wait
 from stepwell.bindings.step_function import CONTEXT, StepFunction
-from stepwell.bindings.values import JsNull, Value, decode
+from stepwell.bindings.values import Value, decode
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], StepFunction]
 _ABSENT: Final = object()
@@ -43,22 +43,22 @@ class WorkflowStep:
     async def sleep(self, name: object, duration: object, /) -> None:
         """Milliseconds, or a text such as "10 seconds"."""
         try:
-            await self.port.sleep(name, _null_to_none(duration), site_of_caller())
+            await self.port.sleep(name, duration, site_of_caller())
         except (EngineError, WorkerError) as error:
             raise from_wait(error) from None
 
     async def sleep_until(self, name: object, timestamp: object) -> None:
         """A `datetime` (naive: UTC), milliseconds since the epoch, or a date text."""
         try:
-            await self.port.sleep_until(name, _null_to_none(timestamp), site_of_caller())
+            await self.port.sleep_until(name, timestamp, site_of_caller())
         except (EngineError, WorkerError) as error:
             raise from_wait(error) from None
 
     async def wait_for_event(self, name: object, event_type: object, /, timeout: object = "24 hours") -> Value:
         """A dict of `type`, `payload` and `timestamp` (a datetime); raises when the timeout passes."""
-        options = {"type": _null_to_none(event_type)}
+        options = {"type": event_type}
         if timeout is not None:
-            options["timeout"] = _null_to_none(timeout)
+            options["timeout"] = timeout
         try:
             return decode(await self.port.wait_for_event(name, options, site_of_caller()))
         except (EngineError, WorkerError) as error:
@@ -192,7 +192,3 @@ def _name_for_users(kind: type) -> None:
 
 for _kind in (WorkflowStep, ImplicitStep, LegacyStep):
     _name_for_users(_kind)
-
-
-def _null_to_none(value: object) -> object:
-    return None if isinstance(value, JsNull) else value

@@ -8,7 +8,7 @@ from typing import Any
 
 from stepwell.bindings.errors import JsException
 from stepwell.bindings.ports import DelayFunction, DelayInput, RollbackInput, RollbackOptions, StepContext
-from stepwell.bindings.values import JsDict, JsNull, decode
+from stepwell.bindings.values import JsDict, decode
 
 
 def plain_config(config: object) -> object:
@@ -31,8 +31,6 @@ def _without_none(value: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _member(value: Any) -> Any:
-    if isinstance(value, JsNull):
-        return None
     return _without_none(value) if isinstance(value, dict) else value
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from stepwell.bindings.errors import EngineError, ErrorInfo, JsException, NotSerialisable, WorkerError
 from stepwell.bindings.ports import SubscriptionPort, WorkflowPort
 from stepwell.bindings.step_errors import from_wait
-from stepwell.bindings.values import Encoded, JsDict, JsNull, Value, decode, encode
+from stepwell.bindings.values import Encoded, JsDict, JsNull, Value, decode, encode, jsnull
 
 T = TypeVar("T")
 _ABSENT: Final = object()
@@ -198,7 +198,8 @@ def _optional(args: tuple[Any, ...], options: dict[str, Any]) -> Any:
 def _batch(given: Any) -> Any:
     """The argument of createBatch, each `params` in it encoded."""
     if isinstance(given, list):
-        return [_options(entry, "params") for entry in given]
+        # An entry of None is null, as in the JSON that lists of options are made of.
+        return [_options(jsnull if entry is None else entry, "params") for entry in given]
     if not isinstance(given, dict) or not isinstance(given.get("instances"), list):
         return _options(given, "params")
     rest = {key: item for key, item in given.items() if key != "instances"}
@@ -215,7 +216,7 @@ def _options(given: Any, value_key: str) -> Any:
 def _checked(value: Any) -> Any:
     """The value, when it may cross at all."""
     _encoded(value)
-    return None if isinstance(value, JsNull) else value
+    return value
 
 
 def _encoded(value: Any) -> Encoded:

@@ -115,7 +115,7 @@ class Encoder {
   }
 
   #object(value, path) {
-    if (isContainer(value, this.lenient)) {
+    if (isContainer(value)) {
       this.#met.set(value, { $: "ref", v: this.#containers++ });
       return this.#container(value, path);
     }
@@ -195,11 +195,10 @@ class Encoder {
   }
 }
 
-// Objects without a prototype, such as the groups of a RegExp, are none to Workers RPC. Arguments of ours may be such.
-function isContainer(value, lenient) {
+// Objects without a prototype, such as the groups of a RegExp, are none to Workers RPC.
+function isContainer(value) {
   if (Array.isArray(value) || value instanceof Map || value instanceof Set) return true;
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || (prototype === null && lenient);
+  return Object.getPrototypeOf(value) === Object.prototype;
 }
 
 // What V8 refuses by itself, in its own words. Workers of before 2025-05-05 have no WeakRef.

@@ -2,6 +2,7 @@
 // await, pass it on) has the same outcome. Calls of its four methods take a short way: they skip RPC's own serialization and
 // keep the async context, by which console lines and nested steps find their step.
 import * as workers from "cloudflare:workers";
+import { encodeArguments } from "./codec.mjs";
 import { cloneError } from "./errors.mjs";
 import { pipelined } from "./pipelined.mjs";
 import { siteOf } from "./site.mjs";
@@ -161,31 +162,24 @@ function msOf(given) {
 
 /** The config as data, and the function that was its `retries.delay`. */
 function withoutDelayFunction(config) {
-  if (config === null) return [false, undefined]; // wrong, while undefined is none
   if (!isObject(config)) return [config, undefined];
-  const sent = defined(config);
-  if (sent.retries === undefined) return [sent, undefined];
-  const { delay } = sent.retries; // fails for null, as on Cloudflare (contract case config-retries-null)
-  if (!isObject(sent.retries)) return [sent, undefined];
-  sent.retries = defined(sent.retries);
-  if (typeof delay !== "function") return [sent, undefined];
-  sent.retries.delay = null;
-  return [sent, delay];
+  const sent = copyOf(config);
+  if (!isObject(sent.retries) || typeof sent.retries.delay !== "function") return [sent, undefined];
+  const { delay } = sent.retries;
+  return [{ ...sent, retries: { ...sent.retries, delay: null } }, delay];
 }
 
-// A field that is undefined is absent; but one that no config has is wrong all the same.
-const FIELDS = ["retries", "timeout", "sensitive", "limit", "delay", "backoff"];
-
-function defined(object) {
-  return Object.fromEntries(Object.entries(object).filter(([key, value]) => value !== undefined || !FIELDS.includes(key)));
+/** The fields of options; what RPC does not take for an object of data is refused, as there. */
+function copyOf(options) {
+  if (Object.getPrototypeOf(options) !== Object.prototype) encodeArguments(options);
+  return { ...options };
 }
 
 // These two say what the engine cannot see: what kind of thing user code gave where a function belongs.
 function rollbackOf(name, options) {
   if (options === undefined) return {};
   if (!isObject(options)) throw fatal(`Rollback options for "${String(name)}" must be an object`);
-  const { rollback, rollbackConfig } = options;
-  if (rollback === undefined) return {};
+  const { rollback, rollbackConfig } = copyOf(options);
   if (typeof rollback !== "function") throw fatal(`Rollback for "${String(name)}" must be a function`);
   return { rollback, rollbackConfig };
 }

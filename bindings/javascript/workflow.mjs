@@ -2,7 +2,7 @@
 import { decodeTree, encode, encodeArguments } from "./codec.mjs";
 import { NotSerialisable, cloneError } from "./errors.mjs";
 
-const instances = (channel, workflow, ids) => ids.map((id) => new WorkflowInstance(channel, workflow, id));
+const instances = (channel, workflow, ids) => ids.map((id) => new InstanceImpl(channel, workflow, id));
 
 export class WorkflowImpl {
   #channel;
@@ -18,8 +18,10 @@ export class WorkflowImpl {
 
   async create(options) {
     if (options !== undefined) void ("id" in options); // what is no object fails here, in V8's words
+    if (typeof options === "function") return this.create({ id: undefined }); // a stub, which has every property
+    if (options !== undefined && !this.#jsonOptions) encodeArguments(Object.create(Object.getPrototypeOf(options)));
     const id = await this.#call("create", packOptions(options, "params", !this.#jsonOptions));
-    return new WorkflowInstance(this.#channel, this.#name, id);
+    return new InstanceImpl(this.#channel, this.#name, id);
   }
 
   async createBatch(batch) {
@@ -34,7 +36,7 @@ export class WorkflowImpl {
   }
 
   async get(id) {
-    return new WorkflowInstance(this.#channel, this.#name, await this.#call("get", id));
+    return new InstanceImpl(this.#channel, this.#name, await this.#call("get", id));
   }
 
   #call(method, argument) {
@@ -43,7 +45,7 @@ export class WorkflowImpl {
 }
 
 /** What a binding gives: `id` is a plain property, everything else asks the engine. */
-export class WorkflowInstance {
+export class InstanceImpl {
   #channel;
   #workflow;
 

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from stepwell.bindings.values.decoding import copy as copy
 from stepwell.bindings.values.decoding import decode as decode
+from stepwell.bindings.values.decoding import decode_arguments as decode_arguments
 from stepwell.bindings.values.decoding import has_cycle as has_cycle
 from stepwell.bindings.values.encoding import MAX_DEPTH as MAX_DEPTH
 from stepwell.bindings.values.encoding import encode as encode
@@ -43,6 +44,7 @@ from stepwell.bindings.values.shapes import Encoded as Encoded
 from stepwell.bindings.values.shapes import JsDict as JsDict
 from stepwell.bindings.values.shapes import JsMap as JsMap
 from stepwell.bindings.values.shapes import JsNull as JsNull
+from stepwell.bindings.values.shapes import JsOther as JsOther
 from stepwell.bindings.values.shapes import Value as Value
 from stepwell.bindings.values.shapes import jsnull as jsnull
 from stepwell.bindings.values.times import datetime_ms as datetime_ms

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from stepwell.bindings.values.shapes import Encoded, JsDict, Value
+from stepwell.bindings.values.shapes import Encoded, JsDict, JsOther, Value, jsnull
 from stepwell.bindings.values.times import ms_datetime
 
 _SCALARS = frozenset({int, str, bool, type(None)})
@@ -66,6 +66,14 @@ def _holds_itself(value: Value, around: set[int], checked: set[int]) -> bool:
 def copy(value: Value, text: Encoded) -> Value:
     """What decoding `text`, the encoding of `value`, gives; saves the work for values that never change."""
     return value if type(value) in _SCALARS else decode(text)
+
+
+def decode_arguments(text: str) -> Value:
+    """The arguments of a call, for the engine to check: None is undefined, and `jsnull` null.
+
+    What no option may be stays apart from what one may: a BigInt is no number, and neither is `new Number(1)`.
+    """
+    return _ArgumentDecoder().value(json.loads(text))
 
 
 class _Decoder:
@@ -165,6 +173,15 @@ class _Decoder:
         if isinstance(cause, Exception):
             error.__cause__ = cause
         return error
+
+
+class _ArgumentDecoder(_Decoder):
+    def value(self, tree: Value) -> Value:
+        if tree is None:
+            return jsnull
+        if isinstance(tree, dict) and tree.get("$") in ("bigint", "boxed"):
+            return JsOther(str(super().value(tree)))
+        return super().value(tree)
 
 
 class _View(NamedTuple):

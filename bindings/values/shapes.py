@@ -79,6 +79,18 @@ class JsBytes(bytes):
     length = byteLength
 
 
+class JsOther:
+    """A value of JavaScript that the engine takes for nothing; `text` is what messages show."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class JsNull:
     """JavaScript's null, where Python's None would be undefined. There is one: `jsnull`."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from stepwell.bindings.errors import EngineError, ErrorInfo, WorkflowError
 from stepwell.bindings.ports import InstanceStatus
-from stepwell.bindings.values import NULL_TEXT, UNDEFINED_TEXT, Encoded, decode, encode
+from stepwell.bindings.values import NULL_TEXT, UNDEFINED_TEXT, Encoded, decode, encode, jsnull
 from stepwell.emulator.engine import names
 from stepwell.emulator.engine.commands import Commands, not_found
 from stepwell.emulator.engine.core import Core
@@ -161,8 +161,11 @@ class Binding:
 
     def event(self, event: object) -> tuple[str, Encoded]:
         """Type and payload of what is sent, checked."""
-        if event is None:
-            raise EngineError("Cannot destructure property 'type' of 'null'.", name="TypeError")
+        if event is None or event is jsnull:
+            shown = "undefined" if event is None else "null"
+            raise EngineError(
+                f"Cannot destructure property 'type' of '{shown}' as it is {shown}.", name="TypeError"
+            )
         given: Mapping[str, object] = event if isinstance(event, Mapping) else {}
         kind = names.event_type(given.get("type"), self._workflow.limits)
         payload = given.get("payload", UNDEFINED_TEXT)

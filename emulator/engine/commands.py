@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from stepwell.bindings.context import current_step
 from stepwell.bindings.errors import EngineError, RunAborted, WorkflowError
-from stepwell.bindings.values import Encoded
+from stepwell.bindings.values import Encoded, jsnull
 from stepwell.bindings.values.texts import javascript_text
 from stepwell.emulator.clock import turns
 from stepwell.emulator.engine.admission import AGAIN, NEW
@@ -195,14 +195,13 @@ class Commands:
 
     def _step_to_restart_from(self, key: int, origin: Mapping[str, object]) -> int:
         name, count, kind = origin.get("name"), origin.get("count"), origin.get("type")
-        count, kind = 1 if count is None else count, "do" if kind is None else kind
+        count, kind = 1 if count in (None, jsnull) else count, "do" if kind in (None, jsnull) else kind
         seq = None
         if isinstance(name, str) and type(count) is int and isinstance(kind, str) and kind in set(StepKind):
             seq = self._core.store.find_step(key, StepKind(kind), name, count)
         if seq is None:
             raise WorkflowError(
-                f'(instance.cannot_restart) Step "{javascript_text(name, none="undefined")}" not found in '
-                "execution history",
+                f'(instance.cannot_restart) Step "{javascript_text(name)}" not found in execution history',
                 code="instance.cannot_restart",
             )
         return seq

@@ -144,6 +144,7 @@ def subscription_options(options: object) -> tuple[int, frozenset[str] | None]:
         return 0, None
     if not isinstance(options, Mapping) or not options.keys() <= {"cursor", "filter"}:
         raise invalid
+    options = {key: option for key, option in options.items() if option is not None}
     cursor = options.get("cursor", 0)
     if isinstance(cursor, bool) or not isinstance(cursor, int) or cursor < 0:
         raise invalid

@@ -23,7 +23,7 @@ def step_name(name: object, longest: int) -> str:
     fits = isinstance(name, str) and (len(name) <= longest // 2 or utf16_units(name) <= longest)
     if isinstance(name, str) and fits and not _CONTROL.search(name):
         return _well_formed(name)
-    shown = javascript_text(name, none="undefined")
+    shown = javascript_text(name)
     raise WorkflowFatalError(
         f'Step name "{shown}" exceeds max length ({longest} chars) or invalid characters found'
     )
@@ -58,10 +58,10 @@ def is_addressable(instance_id: object) -> bool:
 def event_type(kind: object, limits: Limits) -> str:
     """The type of an event or a wait, checked. Raises `WorkflowError` (workflow.invalid_event_type)."""
     if limits.event_type_length is None:
-        return _well_formed(kind) if isinstance(kind, str) else "undefined" if kind is None else str(kind)
+        return _well_formed(kind) if isinstance(kind, str) else javascript_text(kind)
     if not is_identifier(kind, limits.event_type_length):
         raise WorkflowError(
-            f'(workflow.invalid_event_type) Event type "{kind}" is invalid: expected at most '
+            f'(workflow.invalid_event_type) Event type "{javascript_text(kind)}" is invalid: expected at most '
             f"{limits.event_type_length} letters, digits, dashes and underscores, not starting with a dash",
             code="workflow.invalid_event_type",
         )

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from stepwell.bindings.durations import InvalidDuration, duration_ms
 from stepwell.bindings.errors import EngineError, WorkflowError
-from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, has_cycle
+from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, has_cycle, jsnull
 from stepwell.emulator.engine.names import is_addressable, is_identifier, is_reserved
 from stepwell.emulator.limits import Limits
 from stepwell.emulator.switches import Switches
@@ -81,7 +81,7 @@ class Requests:
             raise EngineError(str(error), name="TypeError") from None
 
     def _duration(self, retention: Mapping[str, object], name: str) -> int | None:
-        if retention.get(name) is None:
+        if retention.get(name) in (None, jsnull):
             return None
         ms = duration_ms(retention[name], lenient=self._compat.lenient_durations)
         most = self._limits.retention_max_ms
@@ -117,9 +117,10 @@ class Requests:
             )
         requests = []
         for entry in options:
-            if entry is None:
+            if entry is None or entry is jsnull:
+                shown, quoted = ("undefined",) * 2 if entry is None else ("null", "object null")
                 raise EngineError(
-                    "Cannot destructure property 'retention' of 'object null' as it is null.", name="TypeError"
+                    f"Cannot destructure property 'retention' of '{quoted}' as it is {shown}.", name="TypeError"
                 )
             given = entry if isinstance(entry, Mapping) else {}
             requests.append(CreateRequest(self._id(_without_null_id(given)), self.params(given.get("params"))))
@@ -169,6 +170,8 @@ class Requests:
         except EngineError:
             raise _body(_BAD_RETENTION) from None
         given = retention if isinstance(retention, Mapping) else {}
+        if any(given.get(name) is jsnull for name in _RETENTIONS):
+            raise _body(_BAD_RETENTION)
         fractions = [given[name] for name in _RETENTIONS if isinstance(given.get(name), float)]
         if fractions or any(ms is not None and ms <= 0 for ms in (success, error)):
             raise _body(_BAD_RETENTION)
@@ -202,15 +205,15 @@ def _body(text: str) -> WorkflowError:
 
 def _without_null_id(entry: Mapping[str, object]) -> Mapping[str, object]:
     """In a batch, unlike in create(), an id of null or undefined is none."""
-    if entry.get("id", "") is not None:
+    if entry.get("id", "") not in (None, jsnull):
         return entry
     return {name: value for name, value in entry.items() if name != "id"}
 
 
 def _js_type(value: object) -> str:
     """The type of a value as Cloudflare's validation names it."""
-    if value is None:
-        return "null"
+    if value is None or value is jsnull:
+        return "undefined" if value is None else "null"
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int | float):

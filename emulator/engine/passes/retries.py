@@ -12,6 +12,8 @@ from stepwell.bindings.context import current_step
 from stepwell.bindings.durations import InvalidDuration, duration_ms
 from stepwell.bindings.errors import EngineError, NonRetryableDelayError, WorkflowFatalError
 from stepwell.bindings.ports import DelayFunction
+from stepwell.bindings.values import JsOther, jsnull
+from stepwell.bindings.values.texts import javascript_text
 from stepwell.emulator.limits import Limits
 from stepwell.emulator.switches import Switches
 
@@ -78,6 +80,8 @@ class StepConfigs:
         if isinstance(given, Mapping) and not given:
             return self.default
         try:
+            if what == "Step" and isinstance(given, Mapping) and given.get("timeout", 0) is None:
+                raise EngineError('Invalid duration "undefined"', name="TypeError")
             return self._checked(given)
         except _Refused as refused:
             _log.warning('%s%s config for "%s": %s.', _instance(), what, name, refused)
@@ -86,13 +90,15 @@ class StepConfigs:
     def _checked(self, given: object) -> StepConfig:
         if not isinstance(given, Mapping):
             raise _Refused(f"it is {_shown(given)}; expected an object")
+        _known(given, _KEYS, "")
+        given = _present(given)
         retries = given.get("retries", {})
-        if retries is None:  # case config-retries-null
+        if retries is jsnull:  # case config-retries-null
             raise EngineError("Cannot destructure property 'limit' of 'retries' as it is null.", name="TypeError")
         if not isinstance(retries, Mapping):
             raise _Refused(f"retries is {_shown(retries)}; expected an object with limit and delay")
-        _known(given, _KEYS, "")
         _known(retries, _RETRY_KEYS, "retries.")
+        retries = _present(retries)
         for key in ("limit", "delay") if "retries" in given else ():
             _require(key in retries, f"retries.{key} is missing")
         function = self._check_retries(retries)
@@ -181,8 +187,15 @@ def _known(given: Mapping[str, object], keys: tuple[str, ...], prefix: str) -> N
     _require(not unknown, f"it has no field {prefix}{unknown[0] if unknown else ''}; expected {', '.join(keys)}")
 
 
+def _present(given: Mapping[str, object]) -> Mapping[str, object]:
+    """Without the fields that are undefined."""
+    return {key: value for key, value in given.items() if value is not None}
+
+
 def _shown(value: object) -> str:
     """A value as JSON has it: the config may be Python's or JavaScript's."""
+    if value is jsnull or isinstance(value, JsOther):
+        return javascript_text(value)
     if isinstance(value, Mapping | list):
         return "a list" if isinstance(value, list) else "an object"
     text = json.dumps(value, default=repr)

@@ -86,7 +86,7 @@ class Steps:
         site: CallSite | None = None,
     ) -> StepResult:
         await self._begin()
-        shown = name if isinstance(name, str) else javascript_text(name, none="undefined")
+        shown = name if isinstance(name, str) else javascript_text(name)
         if not callable(callback):
             raise WorkflowFatalError(f'Step "{shown}" requires a callback function')
         configs = self._run.instance.workflow.configs
@@ -272,7 +272,7 @@ class Steps:
         await self._end_of_records(row)
         if is_new:
             row.due_at = due_in(self._core.clock, timeout_ms)
-            timeout = ("timeout",) if "timeout" in given else ()
+            timeout = ("timeout",) if given.get("timeout") is not None else ()
             self._core.store.insert_step(self._run.instance.key, row, site, timeout)
             self._run.instance.log(_T.WAIT_STARTED, step=row.seq)
             if self._forced_timeout(row):
@@ -289,10 +289,10 @@ class Steps:
 
     def _wait_timeout(self, name: str, given: Mapping[str, object]) -> int:
         limits = self._limits
-        if "timeout" not in given:
+        if (timeout := given.get("timeout")) is None:
             return limits.wait_timeout_default_ms
         try:
-            ms = duration_ms(given["timeout"], lenient=self._core.compat.lenient_durations)
+            ms = duration_ms(timeout, lenient=self._core.compat.lenient_durations)
         except InvalidDuration as error:
             raise EngineError(str(error), name="TypeError") from None
         least, most = limits.wait_timeout_min_ms, limits.wait_timeout_max_ms
@@ -391,7 +391,7 @@ def _timestamp_ms(timestamp: object) -> int:
             parsed = None
         if parsed is not None:
             return values.datetime_ms(parsed.replace(tzinfo=parsed.tzinfo or UTC))
-    text = javascript_text(timestamp, none="undefined")
+    text = javascript_text(timestamp)
     raise EngineError(f'Invalid duration "{text}"', name="TypeError")
 
 

@@ -24,7 +24,7 @@ import uvicorn
 
 from stepwell.bindings.errors import EngineError, WorkerError, error_info
 from stepwell.bindings.ports import InstanceStatus, StreamOutput, SubscriptionPort, WorkflowPort
-from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, Value, decode, encode
+from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, Value, decode, decode_arguments, encode
 from stepwell.emulator.bounded_http import BoundedHttp
 from stepwell.emulator.worker.host import TARGET_KEY, AsgiApp, Message, Receive, Scope, Send
 from stepwell.emulator.worker.workerd.run_key import RunKey
@@ -162,7 +162,7 @@ class Calls:
     async def _value(self, head: BindingCall, body: str) -> Encoded:
         port = self._port_of(head)
         method = _METHODS[head["method"]]
-        return await method(port, head.get("id", ""), decode(body))
+        return await method(port, head.get("id", ""), decode_arguments(body))
 
     def _port_of(self, head: BindingCall) -> WorkflowPort:
         port = self._ports(head["workflow"])
@@ -172,7 +172,7 @@ class Calls:
 
     async def _subscribe(self, send: Send, receive: Receive, head: BindingCall, body: str) -> None:
         try:
-            subscription = await self._port_of(head).subscribe(head.get("id", ""), decode(body))
+            subscription = await self._port_of(head).subscribe(head.get("id", ""), decode_arguments(body))
         except (EngineError, WorkerError) as error:
             line = _dumps(BindingAnswer(error=wire_error(error.info))) + "\n"
             await _answer(send, 200, _TEXT, line.encode())

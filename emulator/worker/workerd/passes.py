@@ -24,7 +24,7 @@ from stepwell.bindings.ports import (
     StepResult,
     StreamOutput,
 )
-from stepwell.bindings.values import Encoded, Value, decode
+from stepwell.bindings.values import Encoded, Value, decode_arguments
 from stepwell.emulator.clock import monotonic_ns, turns
 from stepwell.emulator.worker.host import HostCrashed
 from stepwell.emulator.worker.workerd.call_sites import CallSites
@@ -320,7 +320,7 @@ class Pass:
             head = CallDelay(t="delay", of=of, id=call_id, n=n, ctx=given.context.to_json(), error=error)
             answer = await self._ask(n, write_frame(head))
             assert isinstance(answer, str)
-            return decode(answer)
+            return decode_arguments(answer)
 
         return delay
 
@@ -394,6 +394,6 @@ class Pass:
 
 
 def _arguments(body: str, number: int) -> list[Value]:
-    """The arguments of a call: `undefined`, as missing ones, is None."""
-    given: list[Value] = decode(body)
+    """The arguments of a call; missing ones are undefined."""
+    given: list[Value] = decode_arguments(body)
     return given + [None] * (number - len(given))

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stepwell.bindings.durations import InvalidDuration, describe_ms, duration_ms
+from stepwell.bindings.values import jsnull
 
 UNITS = {
     "millisecond": 1,
@@ -69,7 +70,9 @@ def test_other_texts_are_invalid(text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (None, "null"),
+        (None, "undefined"),
+        (jsnull, "null"),
+        ([None, jsnull], ","),
         (True, "true"),
         (math.nan, "NaN"),
         (-math.inf, "-Infinity"),

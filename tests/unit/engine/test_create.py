@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from stepwell.bindings.values import NULL_TEXT, UNDEFINED_TEXT, encode
+from stepwell.bindings.values import NULL_TEXT, UNDEFINED_TEXT, encode, jsnull
 from stepwell.emulator.storage.records import Trigger
 
 pytestmark = pytest.mark.anyio
@@ -212,7 +212,8 @@ async def test_the_list_form_leaves_out_what_exists_and_what_repeats(ready) -> N
         ({"instances": "text"}, ["WorkflowError", "(body) Provided argument is invalid"]),
         ({"instances": []}, ["WorkflowError", "(body) Batch size exceeds maximum allowed"]),
         ({"instances": [{}] * 101}, ["WorkflowError", "(body) Batch size exceeds maximum allowed"]),
-        ({"instances": [None]}, ["WorkflowError", "(body) Invalid input: expected object, received null"]),
+        ({"instances": [jsnull]}, ["WorkflowError", "(body) Invalid input: expected object, received null"]),
+        ({"instances": [None]}, ["WorkflowError", "(body) Invalid input: expected object, received undefined"]),
         ({"instances": [5]}, ["WorkflowError", "(body) Invalid input: expected object, received number"]),
         ({"instances": [True]}, ["WorkflowError", "(body) Invalid input: expected object, received boolean"]),
         ({"instances": ["x"]}, ["WorkflowError", "(body) Invalid input: expected object, received string"]),
@@ -245,7 +246,8 @@ async def test_the_list_form_leaves_out_what_exists_and_what_repeats(ready) -> N
             )
             for bad in (0, -1, 1.5, "0 seconds", True)
         ),
-        ([{}, None], ["TypeError", "Cannot destructure property 'retention' of 'object null' as it is null."]),
+        ([{}, jsnull], ["TypeError", "Cannot destructure property 'retention' of 'object null' as it is null."]),
+        ([None], ["TypeError", "Cannot destructure property 'retention' of 'undefined' as it is undefined."]),
         ({"count": None, "instances": [{}]}, ["WorkflowError", "(body) count must be a positive integer"]),
         ({"count": 0}, ["WorkflowError", "(body) count must be a positive integer"]),
         ({"count": "2"}, ["WorkflowError", "(body) count must be a positive integer"]),
@@ -259,7 +261,7 @@ async def test_a_bad_batch_creates_nothing(ready, caught, batch, error) -> None:
     assert ready.store.count_instances(_any()) == 0
 
 
-@pytest.mark.parametrize("batch", [[{"id": None}], {"instances": [{"id": None}]}])
+@pytest.mark.parametrize("batch", [[{"id": None}], {"instances": [{"id": None}]}, [{"id": jsnull}]])
 async def test_in_a_batch_an_id_of_null_is_made_up(ready, batch) -> None:
     await ready.flow.create_batch(batch)
 

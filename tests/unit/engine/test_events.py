@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from stepwell.bindings.values import UNDEFINED_TEXT, decode, encode
+from stepwell.bindings.values import UNDEFINED_TEXT, decode, encode, jsnull
 from stepwell.emulator.storage.records import StepState
 
 pytestmark = pytest.mark.anyio
@@ -224,7 +224,7 @@ async def test_without_the_limits_a_short_timeout_is_fine(world) -> None:
     assert world.status() == "errored"
 
 
-@pytest.mark.parametrize(("timeout", "text"), [("soon", "soon"), (None, "null"), ("5s", "5s")])
+@pytest.mark.parametrize(("timeout", "text"), [("soon", "soon"), (jsnull, "null"), ("5s", "5s")])
 async def test_a_timeout_that_is_no_duration_is_a_type_error(world, caught, timeout, text) -> None:
     async def flow(params, step):
         return await caught(step.wait("w", "go", timeout))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from stepwell.bindings.values import jsnull
 from stepwell.emulator.storage.records import StepKind, StepState
 
 pytestmark = pytest.mark.anyio
@@ -78,7 +79,8 @@ BAD = {
     "1 hour 5 minutes": "1 hour 5 minutes",
     "": "",
     "1 SECOND": "1 SECOND",
-    None: "null",
+    None: "undefined",
+    jsnull: "null",
     True: "true",
     float("nan"): "NaN",
     float("inf"): "Infinity",

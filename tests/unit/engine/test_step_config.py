@@ -7,6 +7,8 @@ import math
 
 import pytest
 
+from stepwell.bindings.values import jsnull
+
 pytestmark = pytest.mark.anyio
 
 DEFAULTS = {"retries": {"limit": 5, "delay": 10000, "backoff": "exponential"}, "timeout": "10 minutes"}
@@ -27,24 +29,24 @@ BAD = {
     "limit infinite": {"retries": {"limit": math.inf, "delay": 1}},
     "limit with a fraction": {"retries": {"limit": 1.5, "delay": 1}},
     "limit above 10,000": {"retries": {"limit": 10_001, "delay": 1}},
-    "limit null": {"retries": {"limit": None, "delay": 1}},
+    "limit null": {"retries": {"limit": jsnull, "delay": 1}},
     "delay negative": {"retries": {"limit": 1, "delay": -1}},
     "delay nonsense": {"retries": {"limit": 1, "delay": "soon"}},
     "delay abbreviated": {"retries": {"limit": 1, "delay": "5s"}},
     "delay NaN": {"retries": {"limit": 1, "delay": math.nan}},
     "delay infinite": {"retries": {"limit": 1, "delay": math.inf}},
     "delay empty": {"retries": {"limit": 1, "delay": ""}},
-    "delay null": {"retries": {"limit": 1, "delay": None}},
+    "delay null": {"retries": {"limit": 1, "delay": jsnull}},
     "delay a bare number as text": {"retries": {"limit": 1, "delay": "10"}},
     "backoff unknown": {"retries": {"limit": 1, "delay": 1, "backoff": "quadratic"}},
-    "backoff null": {"retries": {"limit": 1, "delay": 1, "backoff": None}},
+    "backoff null": {"retries": {"limit": 1, "delay": 1, "backoff": jsnull}},
     "timeout zero": {"timeout": 0},
     "timeout negative": {"timeout": -1},
     "timeout nonsense": {"timeout": "soon"},
-    "timeout null": {"timeout": None},
+    "timeout null": {"timeout": jsnull},
     "sensitive input": {"sensitive": "input"},
     "sensitive true": {"sensitive": True},
-    "sensitive null": {"sensitive": None},
+    "sensitive null": {"sensitive": jsnull},
 }
 
 
@@ -217,3 +219,28 @@ async def test_the_live_config_counts_in_each_pass(world) -> None:
 
     assert world.journal == [1, 2]
     assert world.status() == "errored"
+
+
+UNDEFINED = {
+    "retries": ({"retries": None}, None),
+    "timeout": ({"timeout": None}, 'TypeError: Invalid duration "undefined"'),
+    "sensitive": ({"sensitive": None}, None),
+    "backoff": ({"retries": {"limit": 1, "delay": 1, "backoff": None}}, None),
+    "limit": ({"retries": {"limit": None, "delay": 1}}, "Error"),
+}
+
+
+@pytest.mark.parametrize("field", UNDEFINED)
+async def test_a_field_that_is_undefined_has_the_outcome_of_both_engines(world, field) -> None:
+    config, refused = UNDEFINED[field]
+
+    async def flow(params, step):
+        return await step.do("a", 1, config)
+
+    await world.start(flow)
+    await world.create("one")
+
+    if refused is None:
+        assert await world.output() == 1
+    else:
+        assert (await world.error())[0] in refused

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from stepwell.bindings.values import encode
+from stepwell.bindings.values import encode, jsnull
 from stepwell.emulator.clock import turns
 from stepwell.emulator.storage.records import EventType
 
@@ -102,12 +102,12 @@ BAD = [
     {"cursor": -1},
     {"cursor": "1"},
     {"cursor": 1.5},
-    {"cursor": None},
+    {"cursor": jsnull},
     {"cursor": True},
     {"filter": "step_completed"},
     {"filter": ["step_finished"]},
     {"filter": [5]},
-    {"filter": None},
+    {"filter": jsnull},
     {"from": 1},
     [],
     5,
