@@ -254,7 +254,7 @@ def stands_for(error: Exception, info: ErrorInfo) -> Exception:
 
 
 def error_info(error: BaseException) -> ErrorInfo:
-    """What is stored of an exception that user code raised.
+    """What is stored of an exception that user code raised; there is always something, whatever its class does.
 
     Python's `Exception` is JavaScript's `Error`; every other class keeps its own name.
     """
@@ -262,12 +262,27 @@ def error_info(error: BaseException) -> ErrorInfo:
 
 
 def _error_info(error: BaseException, causes: int) -> ErrorInfo:
+    try:
+        return _described(error, causes)
+    except BaseException as broken:  # noqa: BLE001 - properties of user code's class may raise anything
+        kind, problem = (type.__dict__["__name__"].__get__(type(one)) for one in (error, broken))
+        return ErrorInfo("Error", f"<{kind} which cannot be described: {problem}>")
+
+
+def _described(error: BaseException, causes: int) -> ErrorInfo:
     info = _own_info(error)
-    cause = info.cause
+    cause = _shortened(info.cause, causes)
     before = error.__cause__ if error.__suppress_context__ else error.__context__
     if cause is None and isinstance(before, Exception) and causes > 0:
         cause = _error_info(before, causes - 1)
     return replace(info, stack=info.stack or user_traceback(error), cause=cause)
+
+
+def _shortened(info: ErrorInfo | None, most: int) -> ErrorInfo | None:
+    """An error with so many causes at most, itself included."""
+    if info is None or most == 0:
+        return None
+    return info if info.cause is None else replace(info, cause=_shortened(info.cause, most - 1))
 
 
 def _own_info(error: BaseException) -> ErrorInfo:
@@ -284,5 +299,5 @@ def _text(error: BaseException) -> str:
     """`str(error)`, also when the class's own `__str__` fails."""
     try:
         return str(error)
-    except Exception as broken:  # noqa: BLE001 - user code's __str__ may raise anything
+    except BaseException as broken:  # noqa: BLE001 - user code's __str__ may raise anything
         return f"<{type(error).__name__} whose text cannot be made: {type(broken).__name__}>"

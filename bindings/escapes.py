@@ -28,12 +28,14 @@ def as_ordinary(error: BaseException) -> Exception:
 
 def is_ctrl_c(error: BaseException) -> bool:
     """Whether a `KeyboardInterrupt` may be a person's: a process with a handler of its own gets none of those."""
-    return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return (
+        issubclass(type(error), KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
 
 
 def is_order(error: BaseException, task: asyncio.Task[Any] | None) -> bool:
     """Whether an exception that passes through a coroutine of `task` is no error of user code in it."""
-    return is_ctrl_c(error) or (isinstance(error, GeneratorExit) and _is_being_closed(task))
+    return is_ctrl_c(error) or (issubclass(type(error), GeneratorExit) and _is_being_closed(task))
 
 
 def _is_being_closed(task: asyncio.Task[Any] | None) -> bool:

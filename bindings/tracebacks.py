@@ -33,11 +33,17 @@ _STDLIB: Final = tuple(
 
 
 def user_traceback(error: BaseException) -> str | None:
-    """The traceback without the engine's own frames. None when no frame is left: none is user code's."""
-    shown = traceback.TracebackException.from_exception(error, compact=True)
-    if not _keep_user_frames(shown):
+    """The traceback without the engine's own frames. None when no frame is left: none is user code's.
+
+    None also when Python cannot format it, which attributes of the error may cause.
+    """
+    try:
+        shown = traceback.TracebackException.from_exception(error, compact=True)
+        if not _keep_user_frames(shown):
+            return None
+        text = "".join(shown.format(chain=False))
+    except Exception:  # noqa: BLE001 - as above
         return None
-    text = "".join(shown.format(chain=False))
     for ours, theirs in _KNOWN_AS:
         text = text.replace(f"\n{ours}", f"\n{theirs}")
     return text
@@ -47,8 +53,8 @@ def error_text(error: BaseException) -> str:
     """What a terminal shows of an error that user code raised, whichever handler it left."""
     from stepwell.bindings.errors import error_info
 
-    last_line = "".join(traceback.format_exception_only(type(error), error)).rstrip()
-    return error_report(error_info(error)) or last_line
+    info = error_info(error)
+    return error_report(info) or (f"{info.name}: {info.message}" if info.message else info.name)
 
 
 def error_report(info: ErrorInfo) -> str | None:

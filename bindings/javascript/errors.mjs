@@ -42,6 +42,14 @@ export function setQuietly(error, key, value) {
 
 /** What is told of anything thrown: `{name, message, stack?, cause?, dom?}` (contract cases errors-string, errors-object). */
 export function describeError(thrown, depth = 0) {
+  try {
+    return described(thrown, depth);
+  } catch {
+    return { name: "Error", message: "<an error which cannot be described: reading it throws>" };
+  }
+}
+
+function described(thrown, depth) {
   if (!(thrown instanceof Error)) return { name: "Error", message: thrownText(thrown) };
   const out = { name: textOf(thrown.name, "Error"), message: textOf(thrown.message, "") };
   if (typeof thrown.stack === "string") out.stack = thrown.stack;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +37,7 @@ from stepwell.emulator.storage.records import EventType, StepRow, StepState
 from stepwell.emulator.storage.store import StorageError
 
 _T = EventType
+_log = logging.getLogger("stepwell.engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,7 @@ class Attempts:
             return self._failed(row, error)
         finally:
             current_step.reset(token)
-            if (tell := at_attempt_end.get()) is not None:
-                tell(frame)
+            _tell_end(frame)
         await self._core.commits.writable()
         run.check_attached()
         run.reached(Point.BEFORE_RESULT, row)
@@ -233,7 +234,7 @@ class Attempts:
         )
 
     def _failed(self, row: StepRow, error: BaseException) -> Failure:
-        if isinstance(error, HostCrashed):
+        if issubclass(type(error), HostCrashed):
             raise error
         self._run.check_attached()
         self._run.reached(Point.BEFORE_RESULT, row)
@@ -347,6 +348,17 @@ class Attempts:
             detail = json.dumps({"error": CRASHED.to_json(), "retryDelayMs": 0})
             self._instance.log(_T.ATTEMPT_ERRORED, step=row.seq, attempt=row.attempts, detail=detail)
         self._begin(row)
+
+
+def _tell_end(frame: StepFrame) -> None:
+    """Output of user code that cannot be written does not keep its attempt from ending."""
+    tell = at_attempt_end.get()
+    if tell is None:
+        return
+    try:
+        tell(frame)
+    except Exception:  # noqa: BLE001 - the stream may raise anything
+        _log.exception('The last output of the step "%s" could not be written.', frame.step)
 
 
 def _called(callback: StepCallback, context: StepContext) -> Any:
