@@ -15,9 +15,10 @@ from starlette.types import Receive, Scope, Send
 from stepwell.bindings.errors import EngineError
 from stepwell.emulator.engine.binding import Binding
 from stepwell.emulator.storage.records import Trigger, WorkflowRow
+from stepwell.emulator.storage.store import StorageError
 from stepwell.emulator.web import urls
 from stepwell.emulator.web.bodies import parse_object
-from stepwell.emulator.web.errors import ApiError, BodyTooLarge, of_engine
+from stepwell.emulator.web.errors import ApiError, BodyTooLarge, of_engine, of_storage
 from stepwell.emulator.web.kinds import BadValue, Query, Schema, read_queries
 from stepwell.emulator.web.parts import ServerParts
 
@@ -132,6 +133,9 @@ class Resource:
             return await endpoint.handler(call)
         except (ApiError, EngineError, BadValue) as error:
             return self.style.refused(error, path)
+        except StorageError as error:
+            _log.error("%s %s failed: %s", request.method, request.url.path, error)
+            return self.style.refused(of_storage(error), path)
         except ClientDisconnect:  # nobody is there to read the answer
             return self.style.refused(
                 ApiError("body", "The connection was closed before all of the body came."), path

@@ -20,7 +20,7 @@ _FAILURE: Final = record(
     {"success": {"const": False}, "errors": _MESSAGES, "messages": _MESSAGES, "result": {"type": "null"}}
 )
 #: What any endpoint may answer: a refused query, a missing token, a foreign page, a body that is too large.
-_ALWAYS: Final = ("query", *GUARDS, "engine.held")
+_ALWAYS: Final = ("query", *GUARDS, "engine.held", "engine.unavailable", "engine.stopped", "engine.damaged")
 
 
 #: What an endpoint may answer when it refuses, by HTTP status: a sentence each.

@@ -125,6 +125,15 @@ def _lost(folder: StateFolder) -> StateFolderError:
     )
 
 
+def _lost_log(path: Path) -> StateFolderError:
+    """What to say when SQLite's own files have been deleted while they were in use."""
+    return StateFolderError(
+        f"{path} was deleted or replaced while Stepwell was running. It belongs to the open database, and a crash "
+        "would have lost what it held; so Stepwell stored that and has stopped. Start it again, and leave the file "
+        "alone."
+    )
+
+
 def _stopped(error: BaseException | None) -> str:
     """What to say when the engine has stopped by itself."""
     return (
@@ -317,6 +326,8 @@ class _Session:
         await asyncio.gather(*watching, return_exceptions=True)
         if self._folder.is_lost:
             raise _lost(self._folder)
+        if (log := self._folder.lost_log) is not None:
+            raise _lost_log(log)
 
     def _because(self, index: int, causes: Sequence[Path]) -> str:
         """What caused a reload, for the line that says so."""
@@ -329,7 +340,7 @@ class _Session:
 
     async def _watch_folder(self) -> None:
         while not await set_within(self._stopping, _LOOK_S):
-            if self._folder.is_lost:
+            if self._folder.is_lost or self._folder.lost_log is not None:
                 self._stopping.set()
 
     async def _reload(self, emulator: Emulator, index: int, files: Sequence[Path]) -> None:

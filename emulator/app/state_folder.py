@@ -37,6 +37,7 @@ class StateFolder:
         self._is_new = False
         self._lock: IO[str] | None = None
         self._claimed: os.stat_result | None = None
+        self._logs: dict[Path, os.stat_result] = {}
 
     @property
     def database(self) -> Path:
@@ -57,7 +58,15 @@ class StateFolder:
         except OSError as error:
             self.forget_if_new()
             raise self._unusable(error) from None
-        if not _try_lock(lock):
+        try:
+            is_locked = _try_lock(lock)
+        except OSError as error:
+            lock.close()
+            raise StateFolderError(
+                f"The state folder {self.path} cannot be locked ({error.strerror}). Its file system may not "
+                "support locks, as some network drives do not: name a folder on a local disk with --persist-to."
+            ) from None
+        if not is_locked:
             lock.close()
             raise StateFolderError(self._in_use())
         self._lock = lock
@@ -92,10 +101,20 @@ class StateFolder:
         new = self.path / f"{_SERVER}.new"
         try:
             self._claimed = os.stat(self.database)
+            self._logs = {path: os.stat(path) for path in self._log_files() if path.exists()}
             write_private(new, json.dumps({"url": url, "pid": os.getpid()}))
             new.replace(self.path / _SERVER)
         except OSError as error:
             raise self._unusable(error) from None
+
+    def _log_files(self) -> list[Path]:
+        """What SQLite keeps beside an open database: changes that are not copied into it yet, and their index."""
+        return [self.database.with_name(self.database.name + end) for end in ("-wal", "-shm")]
+
+    @property
+    def lost_log(self) -> Path | None:
+        """The log of the database, when somebody has deleted or replaced it since `announce`."""
+        return next((path for path, known in self._logs.items() if not _is_same(path, known)), None)
 
     @property
     def is_lost(self) -> bool:
@@ -146,7 +165,7 @@ if sys.platform == "win32":
         try:
             file.seek(0)
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
+        except PermissionError:
             return False
         return True
 
@@ -156,6 +175,6 @@ else:
     def _try_lock(file: IO[str]) -> bool:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except (BlockingIOError, PermissionError):
             return False
         return True

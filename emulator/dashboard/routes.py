@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final
@@ -27,6 +28,7 @@ from stepwell.emulator.dashboard.runs.handler import RunPages
 from stepwell.emulator.dashboard.runs.saved import WRONG
 from stepwell.emulator.dashboard.values.handler import ValuePages
 from stepwell.emulator.dashboard.workflows.handler import WorkflowPages
+from stepwell.emulator.storage.store import Damaged, StorageError
 from stepwell.emulator.web.live import LiveEvents
 from stepwell.emulator.web.parts import ServerParts
 from stepwell.emulator.web.whole_numbers import whole_number
@@ -35,6 +37,8 @@ Handler = Callable[[Request], Response]
 AsyncHandler = Callable[[Request], Awaitable[Response]]
 
 _YEAR_S: Final = 365 * 86_400
+
+_log = logging.getLogger("stepwell.dashboard")
 
 
 def routes(parts: ServerParts) -> list[Route]:
@@ -134,19 +138,24 @@ class _Shown:
                 return await run_in_threadpool(handler, request)
             except NotFound as error:
                 return await run_in_threadpool(self._missing, request, str(error))
+            except StorageError as error:
+                status = 500 if isinstance(error, Damaged) else 503
+                return await run_in_threadpool(self._missing, request, str(error), "Not readable", status)
             except WRONG as error:
                 if "opened" not in request.path_params:
-                    raise
+                    _log.exception("%s failed", request.url.path)
+                    text = f"Something that is stored cannot be read: {error!r}. The terminal shows where."
+                    return await run_in_threadpool(self._missing, request, text, "Not readable", 500)
                 text = f"Something in the saved run is missing or wrong: {error!r}"
                 return await run_in_threadpool(self._missing, request, text)
 
         return answer
 
-    def _missing(self, request: Request, text: str) -> Response:
+    def _missing(self, request: Request, text: str, title: str = "Not found", status: int = 404) -> Response:
         # What is named here may come (again): an id that was deleted can be given once more.
         watch = "list" if "workflow" in request.path_params else ""
-        frame = replace(self._reads.frame(request, "Not found", watch=watch), shell=())
-        return page(request, "missing.html", frame, {"text": text}, 404)
+        frame = replace(self._reads.frame(request, title, watch=watch), shell=())
+        return page(request, "missing.html", frame, {"text": text}, status)
 
 
 def _nothing(request: Request) -> Response:

@@ -108,6 +108,7 @@ def open_writer(path: str, synchronous: Synchronous = "normal") -> apsw.Connecti
                 setting(db)
             db.pragma("synchronous", synchronous)
             migrate(db)
+            _check_tables(db, path)
             impatient(db)
         except (StorageError, apsw.Error):
             db.close()
@@ -225,6 +226,27 @@ def _check_health(db: apsw.Connection, path: str) -> None:
     found = " ".join(str(db.execute("PRAGMA quick_check(1)").get).split()).removeprefix("*** in database main *** ")
     if found != "ok":
         raise StorageError(f"{path} is damaged ({found}). Move it away, or name another folder with --persist-to.")
+
+
+def _check_tables(db: apsw.Connection, path: str) -> None:
+    """Refuses a database that has lost a table: what needs it would fail one by one."""
+    whole = apsw.Connection(":memory:")
+    try:
+        for _, sql in migrations():
+            whole.execute(sql)
+        missing = _tables(whole) - _tables(db)
+    finally:
+        whole.close()
+    if missing:
+        names = ", ".join(sorted(missing))
+        raise StorageError(
+            f"{path} has lost the table {names}. Restore the file from a copy, or move it away, or name another "
+            "folder with --persist-to."
+        )
+
+
+def _tables(db: apsw.Connection) -> set[str]:
+    return {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
 
 def migrations() -> list[tuple[int, str]]:

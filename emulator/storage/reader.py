@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 import apsw
@@ -17,6 +19,7 @@ from stepwell.emulator.storage.codes import (
     TRIGGER_OF_CODE,
     TYPES_OF_CODE,
 )
+from stepwell.emulator.storage.connection import explain, is_passing, reason_of
 from stepwell.emulator.storage.records import (
     BufferedEvent,
     HistoryRow,
@@ -32,8 +35,10 @@ from stepwell.emulator.storage.records import (
     WorkflowRow,
 )
 from stepwell.emulator.storage.sealing import unseal
-from stepwell.emulator.storage.store import Damaged
+from stepwell.emulator.storage.store import Damaged, Unavailable
 from stepwell.emulator.storage.view_reader import ViewReads
+
+_log = logging.getLogger("stepwell.storage")
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -49,6 +54,7 @@ class SqliteReader(ViewReads):
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
+        self._path = db.filename or ":memory:"
         self._cursor = db.cursor()
         self._sql = queries.statements()
         self._lock = threading.Lock()
@@ -57,11 +63,38 @@ class SqliteReader(ViewReads):
         return self._rows(self._sql[name], params)
 
     def _rows(self, sql: str, params: Sequence[Any]) -> list[Row]:
-        with self._lock:
-            return self._db.execute(sql, params).fetchall()
+        with self._lock, self._explained():
+            return list(self._readable(self._db.execute(sql, params)))
+
+    def _readable(self, cursor: apsw.Cursor) -> Iterator[Row]:
+        """The rows that can be read: one whose text is damaged does not keep the others from being shown."""
+        while True:
+            try:
+                yield next(cursor)
+            except StopIteration:
+                return
+            except UnicodeDecodeError as error:
+                text = bytes(error.object[:100])
+                _log.error("%s is damaged: a text is not UTF-8 (%r); its row is left out.", self._path, text)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What SQLite says becomes a `StorageError`."""
+        try:
+            yield
+        except apsw.CorruptError as error:
+            raise Damaged(str(explain(self._path, error))) from None
+        except apsw.Error as error:
+            if is_passing(error):
+                raise Unavailable(f"The database cannot be read: {reason_of(error)}.") from None
+            raise
+        except UnicodeDecodeError as error:
+            raise Damaged(
+                f"{self._path} is damaged: a text in it is not UTF-8 ({bytes(error.object[:100])!r})."
+            ) from None
 
     def _one(self, name: str, params: Sequence[Any] = ()) -> Row | None:
-        with self._lock:
+        with self._lock, self._explained():
             row: Row | None = self._db.execute(self._sql[name], params).fetchone()
             return row
 

@@ -157,7 +157,9 @@ class Turn:
             except apsw.ConstraintError:
                 raise
             except UnicodeDecodeError as error:
-                raise Damaged(f"{self._path} is damaged: a text in it is not UTF-8 ({error.reason}).") from None
+                raise Damaged(
+                    f"{self._path} is damaged: a text in it is not UTF-8 ({bytes(error.object[:100])!r})."
+                ) from None
             except apsw.CorruptError as error:
                 if writes:
                     self._lose(error)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from stepwell.bindings.errors import EngineError
+from stepwell.emulator.storage.store import Damaged, StorageError
 
 _TEXT: Final = "workflows.api.error."
 
@@ -32,6 +33,9 @@ TABLE: Final[dict[str, Refusal]] = {
     "query": _row(10003, 400, "query"),
     "body_too_large": _row(10004, 413, "body_too_large"),
     "engine.held": _row(10005, 503, "engine_held"),
+    "engine.unavailable": _row(10006, 503, "engine_unavailable"),
+    "engine.stopped": _row(10007, 503, "engine_stopped"),
+    "engine.damaged": _row(10008, 500, "engine_damaged"),
     "workflow.not_found": _row(10200, 404, "workflow.not_found", seen=True),
     "workflow.without_code": _row(10201, 400, "workflow.without_code"),
     "workflow.invalid_event_type": _row(10202, 400, "workflow.invalid_event_type"),
@@ -74,6 +78,11 @@ class ApiError(Exception):
 
 class BodyTooLarge(Exception):
     """More came than is read on our own paths."""
+
+
+def of_storage(error: StorageError) -> ApiError:
+    """The refusal that a database which cannot be used means: it passes by itself, or a row is damaged."""
+    return ApiError("engine.damaged" if isinstance(error, Damaged) else "engine.unavailable", str(error))
 
 
 def of_engine(error: EngineError) -> ApiError:

@@ -48,6 +48,7 @@ class LiveEvents:
         self._notices.listen(self.news)
         parts.thread.soon(parts.engine.observe, self.changed)
         parts.thread.soon(parts.engine.at_failure, self.news)
+        parts.thread.soon(parts.engine.at_hold, self.news)
 
     @property
     def revision(self) -> str:

@@ -37,7 +37,9 @@ class ExplorerStyle:
             return answers.failure(404, _NOT_FOUND, f"Workflow instance '{path.get('instance_id')}' not found.")
         if isinstance(error, EngineError):
             return _engine_failure(error)
-        return answers.failure(400, OTHER, str(error))
+        refusal = error.refusal if isinstance(error, ApiError) else None
+        status = refusal.status if refusal is not None and refusal.status >= 500 else 400
+        return answers.failure(status, OTHER, str(error))
 
     def broken(self) -> Response:
         return answers.failure(500, OTHER, "Internal error. The terminal shows what happened.")

@@ -74,6 +74,8 @@ class Frame:
     blocked: Blocked | None = None
     troubles: tuple[Trouble, ...] = ()
     failure: str = ""
+    #: Why instances wait: the database cannot be written just now.
+    held: str = ""
     path: str = ""
     section: str = ""
     shell_url: str = ""

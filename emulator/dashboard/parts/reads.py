@@ -107,6 +107,7 @@ class Reads:
             blocked=self.blocked(now),
             troubles=self._troubles(),
             failure=self._failure(),
+            held=self._held(),
             path=path,
             section=section,
             shell_url=shell_url,
@@ -128,6 +129,10 @@ class Reads:
             Trouble(name, load_error(text, self.sources.of(name)), runs=name not in notices.unloaded)
             for name, text in notices.problems.items()
         )
+
+    def _held(self) -> str:
+        hold = self.parts.engine.held
+        return "" if hold is None else hold.reason
 
     def _failure(self) -> str:
         error = self.parts.engine.failure

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from stepwell.emulator.app import state_folder
 from stepwell.emulator.app.state_folder import StateFolder, StateFolderError
 
 
@@ -40,3 +42,26 @@ def test_where_it_answers_cannot_be_written_down_is_said_in_a_sentence(folder: S
 
     with pytest.raises(StateFolderError, match=r"The state folder .* cannot be used \(Is a directory\)"):
         folder.announce("http://x")
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+def test_a_deleted_log_of_the_database_is_noticed(folder: StateFolder, end: str) -> None:
+    log = folder.database.with_name(folder.database.name + end)
+    log.touch()
+    folder.announce("http://x")
+    assert folder.lost_log is None
+
+    log.unlink()
+
+    assert folder.lost_log == log
+    assert not folder.is_lost
+
+
+def test_a_file_system_without_locks_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(file: object) -> bool:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(state_folder, "_try_lock", no_locks)
+
+    with pytest.raises(StateFolderError, match=r"cannot be locked \(No locks available\)"):
+        StateFolder(tmp_path / "state").claim()

@@ -15,6 +15,7 @@ from stepwell.emulator.storage.connection import (
     migrations,
     open_reader,
 )
+from stepwell.emulator.storage.records import Page, PageFilter
 from stepwell.emulator.storage.sqlite import SqliteStore
 
 NEWEST = migrations()[-1][0]
@@ -217,3 +218,36 @@ def test_a_disk_without_space_is_named_with_what_to_do(path: Path) -> None:
 def test_an_error_that_is_no_fault_of_the_file_stays_as_it_is(path: Path) -> None:
     with pytest.raises(apsw.SQLError), explained(path):
         apsw.Connection(str(path)).execute("no sql")
+
+
+def test_a_database_that_has_lost_a_table_is_refused_by_name(tmp_path) -> None:
+    path = str(tmp_path / "s.sqlite")
+    SqliteStore(path).close()
+    db = apsw.Connection(path)
+    db.execute("DROP TABLE step")
+    db.close()
+
+    with pytest.raises(StorageError, match="has lost the table step"):
+        SqliteStore(path)
+
+
+def test_what_was_committed_is_kept_when_the_log_is_deleted(tmp_path) -> None:
+    store = SqliteStore(str(tmp_path / "s.sqlite"))
+    store.put_setting("a", "1")
+    store.commit()
+    (tmp_path / "s.sqlite-wal").unlink()
+    store.close()
+
+    assert SqliteStore(str(tmp_path / "s.sqlite")).setting("a") == "1"
+
+
+def test_a_row_whose_text_is_damaged_does_not_hide_the_others(shelves, tmp_path) -> None:
+    shelf = shelves(str(tmp_path / "s.sqlite"))
+    for name in ("a", "b", "c"):
+        shelf.add(name)
+    shelf.store._db.execute("UPDATE instance SET id = CAST(x'ff' AS TEXT) WHERE id = 'b'")
+    shelf.store.commit()
+
+    rows = shelf.store.reader().instances(PageFilter(), Page(10))
+
+    assert sorted(row.id for row in rows) == ["a", "c"]
