@@ -42,6 +42,9 @@ _log = logging.getLogger("stepwell.engine")
 
 #: A pass that waits longer than this leaves memory, as on workerd: run() starts again at the wake.
 REST_MS: Final = 60_000
+#: From so many history entries on a pass stays in memory whatever it waits for, while there is room: a replay at each
+#: event costs time for every step before. Of 4,000 events to one instance the last ones took 57 ms each.
+COSTLY_TO_REPLAY: Final = 200
 #: So many waiting passes stay in memory; the one that has rested longest goes first.
 RESIDENT: Final = 1_000
 #: So many passes that leave memory do so later, because branches of them may await something that is not a step;
@@ -450,6 +453,7 @@ class Passes:
         far = at is not None and at - self._core.clock.now() > REST_MS
         # The delay of a retry does not make an instance leave memory (case retries-default-schedule).
         far = far and not any(wait.row.kind is StepKind.DO for wait in run.waits)
+        far = far and run.instance.last_event_id < COSTLY_TO_REPLAY
         run.leaves = self._replay_always or (far and not self._is_kept(run.instance))
         run.rests_since = self._core.clock.now()
         self._rouse(key)

@@ -478,3 +478,22 @@ async def test_fr87_a_run_that_catches_a_timeout_is_no_alarm(world, caught, capl
 
     assert world.status() == "complete"
     assert caplog.records == []
+
+
+async def test_many_events_to_one_instance_do_not_replay_it_each_time(world) -> None:
+    """A replay at every event would make each event cost a step of every step before."""
+    passes = 0
+
+    async def flow(params, step):
+        nonlocal passes
+        passes += 1
+        for n in range(300):
+            await step.wait(f"turn {n}", "go", timeout="1 day")
+
+    await world.start(flow)
+    await world.create()
+    for _ in range(300):
+        await world.send("go")
+
+    assert world.status() == "complete"
+    assert passes < 100
