@@ -151,7 +151,15 @@ COMPONENTS: Final[dict[str, Schema]] = {
             "errors": listed(record({"id": TEXT, "code": COUNT, "message": TEXT})),
         }
     ),
-    "Clock": record({"now": TIME, "now_ms": COUNT, "skew_ms": COUNT, "next_at": nullable(TIME)}),
+    "Clock": record(
+        {
+            "now": TIME,
+            "now_ms": COUNT,
+            "skew_ms": COUNT,
+            "next_at": nullable(TIME),
+            "moving": nullable(record({"to": TIME, "share": {"type": "number"}, "woken": COUNT})),
+        }
+    ),
     "Wiped": record({"instances": COUNT}),
     "HistoryEvent": {
         "type": "object",
@@ -214,6 +222,7 @@ ADVANCE: Final = {
     "properties": {
         "advance_ms": {"type": "integer", "minimum": 0},
         "next": {"const": True, "description": "To what is due next."},
+        "stop": {"const": True, "description": "Ends a move that goes on; the clock stays where it is."},
     },
 }
 WIPE: Final = {

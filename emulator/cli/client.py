@@ -230,6 +230,10 @@ class Client:
     def advance_clock(self, ms: int) -> Json:
         return self.request("POST", urls.CLOCK, {"advance_ms": ms})
 
+    def stop_clock(self) -> Json:
+        """Ends a move that goes on; gives the clock as it then is."""
+        return self.request("POST", urls.CLOCK, {"stop": True})
+
     def advance_clock_to_next(self) -> Json:
         return self.request("POST", urls.CLOCK, {"next": True})
 

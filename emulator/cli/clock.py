@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -11,6 +13,11 @@ from stepwell.bindings.durations import InvalidDuration, describe_ms, duration_m
 from stepwell.emulator.cli.main import Group
 from stepwell.emulator.cli.target import Asked, server_options
 
+if TYPE_CHECKING:
+    from stepwell.emulator.cli.client import Client
+
+#: How often the command says how far a move is, in seconds.
+_PROGRESS_S: Final = 2.0
 _SHORT = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 
 
@@ -64,7 +71,7 @@ def advance(asked: Asked, duration: tuple[str, ...]) -> None:
     """Move the clock by DURATION: "1 day", 90m, or a number of ms. What becomes due happens in order."""
     ms = _duration(" ".join(duration))
     with asked.client() as client:
-        asked.answer(client.advance_clock(ms), _say)
+        asked.answer(_moved(client, lambda: client.advance_clock(ms)), _say)
 
 
 @clock.command("next")
@@ -72,7 +79,37 @@ def advance(asked: Asked, duration: tuple[str, ...]) -> None:
 def advance_to_next(asked: Asked) -> None:
     """Move the clock to what is due next."""
     with asked.client() as client:
-        asked.answer(client.advance_clock_to_next(), _say)
+        asked.answer(_moved(client, client.advance_clock_to_next), _say)
+
+
+@clock.command()
+@server_options
+def stop(asked: Asked) -> None:
+    """End a move of the clock that goes on: it stays where it has come to."""
+    with asked.client() as client:
+        asked.answer(client.stop_clock(), _say)
+
+
+def _moved(client: Client, move: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What the move ends with. It may take minutes: how far it is goes to stderr, and Ctrl-C stops it."""
+    with ThreadPoolExecutor(1) as pool:
+        moving = pool.submit(move)
+        try:
+            while not wait([moving], timeout=_PROGRESS_S).done:
+                _tell(client.clock())
+        except KeyboardInterrupt:
+            click.echo("Stopping the clock.", err=True)
+            client.stop_clock()
+        return moving.result()
+
+
+def _tell(result: dict[str, Any]) -> None:
+    from stepwell.emulator.cli import tables as show_as
+
+    moving = result["moving"]
+    if moving is not None:
+        woken = f"{moving['woken']:,} woken"
+        click.echo(f"{moving['share']:.0%}, {woken}: {show_as.moment(result['now'])}. Ctrl-C stops.", err=True)
 
 
 def _duration(text: str) -> int:

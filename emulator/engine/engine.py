@@ -25,7 +25,7 @@ from stepwell.emulator.engine.replay.check import ReplayCheck, check_replay
 from stepwell.emulator.engine.replay.compare import Finding, Replays
 from stepwell.emulator.engine.time.clock_moves import ClockMoves
 from stepwell.emulator.engine.time.schedules import Schedules
-from stepwell.emulator.engine.time.travel import Outlook, TimeTravel
+from stepwell.emulator.engine.time.travel import Move, Outlook, TimeTravel
 from stepwell.emulator.limits import Limits
 from stepwell.emulator.storage.records import Trigger, VersionRow
 from stepwell.emulator.storage.store import Store
@@ -66,7 +66,9 @@ class Engine:
         self.commands = Commands(self._core, self._passes)
         self.creation = Creation(self._core, self._passes)
         self.schedules = Schedules(self._core, self._by_key, self.creation, enabled=fire_schedules)
-        outlook = Outlook(self._is_quiet, self.next_at, self._next_wake, self._passes.wake_due)
+        outlook = Outlook(
+            self._is_quiet, self.next_at, self._next_wake, self._passes.wake_due, lambda: self._passes.woken
+        )
         self._travel = TimeTravel(self._core, self.clock_moves, outlook)
         self._started = False
         #: Callbacks that had not ended when the engine stopped.
@@ -277,9 +279,9 @@ class Engine:
         return await self._travel.advance_to_next()
 
     @property
-    def clock_bound_for(self) -> int | None:
-        """Where a move of the clock that goes on leads to; None when none does."""
-        return self._travel.bound_for
+    def clock_move(self) -> Move | None:
+        """The move of the clock that goes on; None when none does."""
+        return self._travel.under_way
 
     def stop_clock(self) -> None:
         """Ends a move of the clock that goes on: it stands where it has come to."""

@@ -190,8 +190,8 @@ class SqliteStore(SqliteReader):
         key: int | None = self._write_returning("insert_instance", params)
         return key
 
-    def start(self, key: int, at: int) -> None:
-        self._write("start_instance", (key, at))
+    def start(self, key: int, at: int, *, keeps_wake: bool = False) -> None:
+        self._write("start_instance", (key, at, keeps_wake))
 
     def add_pass(self, key: int, at: int, cause: PassCause, version: int) -> None:
         self._write("insert_pass", (key, at, CAUSE_CODES[cause], version))

@@ -188,7 +188,7 @@ class Store(StoreReader, Protocol):
         """The key of the new row; None when the id is taken. `queue_rank` None: it is started at once."""
         ...
 
-    def start(self, key: int, at: int) -> None:
+    def start(self, key: int, at: int, *, keeps_wake: bool = False) -> None:
         """From queued to running."""
         ...
 

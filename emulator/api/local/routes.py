@@ -20,6 +20,7 @@ from stepwell.emulator.api.schemas import listed, named
 from stepwell.emulator.api.steps_view import View, time_text
 from stepwell.emulator.engine.engine import Engine
 from stepwell.emulator.engine.history import public_event
+from stepwell.emulator.engine.time.travel import Move
 from stepwell.emulator.storage.records import FINITE, HistoryRow, WorkflowRow
 from stepwell.emulator.storage.store import Store
 from stepwell.emulator.web import commands, moves, urls
@@ -37,9 +38,11 @@ async def get_clock(call: Call) -> Response:
 
 
 async def move_clock(call: Call) -> Response:
-    """By a number of ms, or to what is due next. Answers when nothing goes on any more by itself."""
+    """By a number of ms, or to what is due next; or stops a move. Answers when nothing goes on by itself."""
     body, parts = call.json_object(), call.parts
-    if body.get("next") is True and "advance_ms" not in body:
+    if body.get("stop") is True:
+        await parts.thread.call(moves.stop, parts.engine)
+    elif body.get("next") is True and "advance_ms" not in body:
         await parts.thread.call(moves.advance_to_next, parts.engine)
     else:
         await parts.thread.call(moves.advance, parts.engine, _advance_ms(body, call.now()))
@@ -49,7 +52,10 @@ async def move_clock(call: Call) -> Response:
 def _advance_ms(body: dict[str, Any], now: int) -> int:
     ms = body.get("advance_ms")
     if isinstance(ms, bool) or not isinstance(ms, int) or ms < 0:
-        raise ApiError("body", f'"advance_ms" is {ms!r}; expected whole ms of 0 or more, or {{"next": true}}.')
+        raise ApiError(
+            "body",
+            f'"advance_ms" is {ms!r}; expected whole ms of 0 or more, or {{"next": true}} or {{"stop": true}}.',
+        )
     if problem := moves.too_far(now, ms):
         raise ApiError("body", problem)
     return ms
@@ -62,7 +68,14 @@ async def _clock(engine: Engine) -> View:
         "now_ms": now,
         "skew_ms": moves.skew_of(engine),
         "next_at": time_text(engine.next_at()),
+        "moving": _moving(engine.clock_move, now),
     }
+
+
+def _moving(move: Move | None, now: int) -> View | None:
+    if move is None:
+        return None
+    return {"to": iso(move.end), "share": round(move.share(now), 4), "woken": move.woken}
 
 
 # -- wiping

@@ -25,6 +25,15 @@ class NavEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockMove:
+    """A move of the clock that goes on: where it leads to, how much of the way is behind, what it has woken."""
+
+    end: int
+    percent: int
+    woken: int
+
+
+@dataclass(frozen=True, slots=True)
 class Blocked:
     """User code that holds the engine's loop; `places` are lines of it, the innermost last.
 
@@ -59,7 +68,7 @@ class Frame:
     """`watch` says which changes concern the page: "list", the key of an instance, or nothing.
 
     `shell` are commands that give what the page shows. `failure` is why the engine has stopped by itself.
-    `bound_for` is where a move of the clock leads to that goes on.
+    `clock_move` is a move of the clock that goes on.
     """
 
     title: str
@@ -67,7 +76,7 @@ class Frame:
     nav: tuple[NavEntry, ...]
     total: int
     skew_ms: int = 0
-    bound_for: int | None = None
+    clock_move: ClockMove | None = None
     theme: str = "system"
     watch: str = ""
     revision: str = ""

@@ -16,7 +16,7 @@ from stepwell.emulator.dashboard.list.view import COUNTED, ListInputs, focus_pla
 from stepwell.emulator.dashboard.parts.answers import NotFound
 from stepwell.emulator.dashboard.parts.clipboard import page_snippets
 from stepwell.emulator.dashboard.parts.errors import load_error
-from stepwell.emulator.dashboard.parts.frame import Blocked, Frame, Trouble, navigation, total_of
+from stepwell.emulator.dashboard.parts.frame import Blocked, ClockMove, Frame, Trouble, navigation, total_of
 from stepwell.emulator.dashboard.parts.selected_run import Found as Found
 from stepwell.emulator.dashboard.parts.sources import Sources
 from stepwell.emulator.dashboard.parts.urls import part_text
@@ -100,7 +100,7 @@ class Reads:
             nav=navigation(self.reader.workflows(), counts, selected),
             total=total_of(counts),
             skew_ms=self.skew_ms(),
-            bound_for=self.parts.engine.clock_bound_for,
+            clock_move=self._clock_move(),
             theme=theme if theme in THEMES else "system",
             watch=watch,
             revision=self.live.revision,
@@ -113,6 +113,10 @@ class Reads:
             shell_url=shell_url,
             shell=page_snippets(shell_url, path, command) if request.method == "GET" else (),
         )
+
+    def _clock_move(self) -> ClockMove | None:
+        move = self.parts.engine.clock_move
+        return None if move is None else ClockMove(move.end, round(100 * move.share(self.now())), move.woken)
 
     def blocked(self, now: int) -> Blocked | None:
         standing = self.live.watch.blocked

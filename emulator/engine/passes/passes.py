@@ -42,8 +42,8 @@ _log = logging.getLogger("stepwell.engine")
 
 #: A pass that waits longer than this leaves memory, as on workerd: run() starts again at the wake.
 REST_MS: Final = 60_000
-#: From so many history entries on a pass stays in memory whatever it waits for, while there is room: a replay at each
-#: event costs time for every step before. Of 4,000 events to one instance the last ones took 57 ms each.
+#: From so many history entries on a pass stays in memory whatever it waits for, while there is room. Replay at each
+#: event costs time for every step before: of 4,000 events to one instance the last ones took 57 ms each.
 COSTLY_TO_REPLAY: Final = 200
 #: So many waiting passes stay in memory; the one that has rested longest goes first.
 RESIDENT: Final = 1_000
@@ -76,6 +76,8 @@ class Passes:
         #: Of instances whose runtime has crashed: their last event then, and how often since.
         self._crashes: dict[int, tuple[int, int]] = {}
         self._stopped = False
+        #: Instances that were woken because their time had come.
+        self.woken = 0
         #: Instances whose rollback was cut off and waits for code.
         self._blocked_rollbacks: set[int] = set()
         self._rolling_back: set[asyncio.Task[None]] = set()
@@ -316,7 +318,7 @@ class Passes:
             self.start(instance, PassCause.QUEUE)
             return
         instance.become(Status.RUNNING)
-        self._core.store.start(key, self._core.clock.now())
+        self._core.store.start(key, self._core.clock.now(), keeps_wake=True)
         instance.run.go_on()
 
     # -- waking
@@ -328,6 +330,7 @@ class Passes:
             self._wake_due()
 
     def _wake_due(self) -> None:
+        self.alarm.cancel()  # set anew below; a moved clock would ring it a second time
         due = self._core.store.due(self._core.clock.now(), WAKE_AT_ONCE, self._aside)
         share = self._core.clock.slice()
         woken = 0
@@ -336,6 +339,7 @@ class Passes:
                 break
             self._unless_damaged(key, partial(self.wake, key))
             woken += 1
+        self.woken += woken
         if woken < len(due) or woken == WAKE_AT_ONCE:
             self._waking = True
             after_turns(1, self._wake_more)

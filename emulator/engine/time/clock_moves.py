@@ -14,6 +14,8 @@ from stepwell.emulator.storage.store import Store
 
 SETTING: Final = "clock_moves"
 _KEPT: Final = 500
+#: After so many moves they are written down, also while the clock goes on.
+_KEPT_EVERY: Final = 500
 #: Moves this close to one another, in real time, are one as long as that one is no longer than a moment.
 _GAP_MS: Final = 20
 _MOMENT_MS: Final = 250
@@ -24,6 +26,7 @@ class ClockMoves:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._unkept, self._gathering = 0, False
         stored = store.setting(SETTING)
         self.all: tuple[ClockMove, ...] = tuple(ClockMove(*one) for one in json.loads(stored or "[]"))
 
@@ -37,4 +40,20 @@ class ClockMoves:
             self.all = (*self.all[:-1], ClockMove(last.start, end, last.real_ms + gap))
         else:
             self.all = (*self.all, ClockMove(start, end, 0))[-_KEPT:]
-        self._store.put_setting(SETTING, json.dumps(self.all, separators=(",", ":")))
+        self._unkept += 1
+        if not self._gathering or self._unkept >= _KEPT_EVERY:
+            self._write()
+
+    def gather(self) -> None:
+        """From here to `keep` not every move is written down: all are one text, too long to write at each wake."""
+        self._gathering = True
+
+    def keep(self) -> None:
+        """Writes down what was gathered."""
+        self._gathering = False
+        self._write()
+
+    def _write(self) -> None:
+        if self._unkept:
+            self._unkept = 0
+            self._store.put_setting(SETTING, json.dumps(self.all, separators=(",", ":")))

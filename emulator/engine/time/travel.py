@@ -21,6 +21,8 @@ from stepwell.emulator.engine.time.timers import Alarm, Deadline
 SKEW_SETTING: Final = "clock_skew_ms"
 #: Real time in which something must change, so that what goes on is waited for: before something that is due...
 _PATIENCE_NS: Final = 5_000_000_000
+#: How long the loop turns without a pause while it waits for that.
+_SHORT_NS: Final = 2_000_000
 #: ...where nothing is...
 _MOMENT_NS: Final = 100_000_000
 #: ...but in all no longer than this: a Workflow may go on for ever.
@@ -32,13 +34,30 @@ LATEST: Final = 221_845_392_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """A move of the clock that goes on: `woken` counts the instances that it has woken so far."""
+
+    start: int
+    end: int
+    woken: int
+
+    def share(self, now: int) -> float:
+        """How much of the way is behind, from 0 to 1."""
+        return min(1.0, max(0.0, (now - self.start) / max(1, self.end - self.start)))
+
+
+@dataclass(frozen=True, slots=True)
 class Outlook:
-    """What the engine says of itself. `is_quiet`: no code is about to be called, nothing is to be stored."""
+    """What the engine says of itself. `is_quiet`: no code is about to be called, nothing is to be stored.
+
+    `woken`: how many instances it has woken in all.
+    """
 
     is_quiet: Callable[[], bool]
     next_at: Callable[[], int | None]
     next_wake: Callable[[], int | None]
     wake_due: Callable[[], None]
+    woken: Callable[[], int]
 
 
 class TimeTravel:
@@ -54,6 +73,19 @@ class TimeTravel:
         self.bound_for: int | None = None
         self._stopped = False
         self._kept = Alarm(core.clock, self.keep_scaled)
+        self._began_at = self._woken_before = 0
+
+    @property
+    def under_way(self) -> Move | None:
+        """The move that goes on; None between moves."""
+        if self.bound_for is None:
+            return None
+        return Move(self._began_at, self.bound_for, self._outlook.woken() - self._woken_before)
+
+    def _begin(self, end: int | None) -> None:
+        self.bound_for, self._stopped = end, False
+        self._moves.gather()
+        self._began_at, self._woken_before = self._core.clock.now(), self._outlook.woken()
 
     @property
     def is_idle(self) -> bool:
@@ -81,11 +113,12 @@ class TimeTravel:
         """
         end = self._core.clock.now() + ms
         _check(end)
-        self.bound_for, self._stopped = end, False
+        self._begin(end)
         try:
             await self._advance(end, self._skew_ms() + ms)
         finally:
             self.bound_for = None
+            self._moves.keep()
 
     def stop(self) -> None:
         """Ends a move that goes on: the clock stands where it has come to."""
@@ -93,11 +126,12 @@ class TimeTravel:
 
     async def _advance(self, end: int, skew_ms: int) -> None:
         await self._gone_on(_MOMENT_NS)
-        while self._due_by(end) is not None:
-            await self._gone_on(_PATIENCE_NS)
+        while (at := self._due_by(end)) is not None:
+            if not self.is_idle:
+                await self._gone_on(_PATIENCE_NS)
+                at = self._due_by(end)
             if self._stopped:
                 return
-            at = self._due_by(end)
             if at is not None:
                 self.move(at)
                 await self._gone_on(_MOMENT_NS)
@@ -114,7 +148,7 @@ class TimeTravel:
 
     async def advance_to_next(self) -> int | None:
         """Moves the clock to what is due next, unless it is stopped; gives that time, or None when nothing is."""
-        self.bound_for, self._stopped = self._next_at(), False
+        self._begin(self._next_at())
         try:
             await self._gone_on(_PATIENCE_NS)
             at = self._next_at()
@@ -125,6 +159,7 @@ class TimeTravel:
             return at
         finally:
             self.bound_for = None
+            self._moves.keep()
 
     def _next_at(self) -> int | None:
         """What `advance_to_next` goes to: no timeout of a step that works, unless time is injected."""
@@ -158,11 +193,12 @@ class TimeTravel:
             self._hanging = self._core.callbacks.deadlines.pending()
 
     async def _rests_within(self, patience_ns: int) -> bool:
-        patience = Slice(patience_ns)
+        patience, short = Slice(patience_ns), Slice(_SHORT_NS)
         while not patience.over:
             if self._stopped or self.is_idle or self._only_hangs():
                 return True
-            await breathe()
+            # Most wakes need some turns of the loop and no real time: to wait for that takes longer than the wake.
+            await (breathe() if short.over else turns(1))
         return False
 
     def _only_hangs(self) -> bool:

@@ -82,8 +82,9 @@ SELECT status FROM instance WHERE key = ?;
 SELECT params, output, error, rollback, reason FROM instance WHERE key = ?;
 
 -- name: start_instance
--- From queued to running; the first start is remembered.
-UPDATE instance SET status = 1, queue_rank = NULL, started_at = coalesce(started_at, ?2), modified_at = ?2 WHERE key = ?1;
+-- From queued or waiting to running; the first start is remembered. A pass that begins says anew when to wake it.
+UPDATE instance SET status = 1, queue_rank = NULL, started_at = coalesce(started_at, ?2), modified_at = ?2,
+  wake_at = iif(?3, wake_at, NULL) WHERE key = ?1;
 
 -- name: set_status
 -- Moves between running, waiting, waitingForPause and rollingBack.

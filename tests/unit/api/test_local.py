@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
+
+from stepwell.emulator.clock import turns
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +29,26 @@ async def test_the_clock_says_what_is_due_next(world: Any, api: Any, local: str)
         "now_ms": 1_000_000_000_000,
         "skew_ms": 0,
         "next_at": "2001-09-10T01:46:40.000Z",
+        "moving": None,
     }
+
+
+async def test_a_move_that_goes_on_is_told_and_can_be_stopped(world: Any, api: Any, local: str) -> None:
+    release = asyncio.Event()
+
+    async def flow(payload: Any, step: Any) -> None:
+        await step.do("a", release.wait)
+
+    await world.start(flow)
+    await world.begin()
+    move = asyncio.create_task(api.send("POST", f"{local}/clock", json={"advance_ms": DAY_MS}))
+    await turns(10)
+    clock = await api.get(f"{local}/clock")
+
+    assert clock["moving"] == {"to": "2001-09-10T01:46:40.000Z", "share": 0.0, "woken": 0}
+    await api.post(f"{local}/clock", {"stop": True})
+    release.set()
+    await move
 
 
 async def test_the_clock_is_moved_and_what_is_due_happens(world: Any, api: Any, local: str) -> None:

@@ -97,7 +97,7 @@ def unused_tcp_port() -> int:
         (("workflows", "trigr", "flow"), 'There is no command "trigr". Did you mean "trigger"?'),
         (("workflows", "instances", "lst"), 'There is no command "lst". Did you mean "list"?'),
         (("clock", "advanse", "1d"), 'There is no command "advanse". Did you mean "advance"?'),
-        (("clock", "zzz"), 'There is no command "zzz". The commands are: advance, next, show.'),
+        (("clock", "zzz"), 'There is no command "zzz". The commands are: advance, next, show, stop.'),
     ],
 )
 def test_an_unknown_command_is_answered_with_the_nearest(command: tuple[str, ...], expected: str) -> None:

@@ -212,13 +212,31 @@ async def test_a_move_that_waits_for_a_step_tells_where_it_leads_and_can_be_stop
     move = asyncio.create_task(engine.advance(24 * HOUR))
     await turns(3)
 
-    assert engine.clock_bound_for is not None
-    assert engine.clock_bound_for >= before + 24 * HOUR
+    assert engine.clock_move is not None
+    assert engine.clock_move.end >= before + 24 * HOUR
     engine.stop_clock()
     await move
-    assert engine.clock_bound_for is None
+    assert engine.clock_move is None
     assert engine.clock.now() < before + HOUR
     release.set()
+
+
+async def pauses_during(work) -> int:
+    """How often the loop waited for real time to pass."""
+    loop = asyncio.get_running_loop()
+    selector = loop._selector
+    select, waited = selector.select, []
+
+    def counting(timeout=None):
+        waited.append(timeout is None or timeout > 0)
+        return select(timeout)
+
+    selector.select = counting
+    try:
+        await work
+    finally:
+        selector.select = select
+    return sum(waited)
 
 
 async def _until(event: asyncio.Event) -> str:
@@ -293,3 +311,39 @@ async def test_l1_the_port_has_every_method_of_the_handle(world) -> None:
 
     for name in (*methods.split(), "skip_sleep", "subscribe"):
         assert callable(getattr(world.flow, name))
+
+
+async def test_a_move_counts_the_instances_that_it_wakes(real) -> None:
+    seen = []
+
+    async def run(event, step):
+        await step.sleep("nap", HOUR)
+        move = engine.clock_move
+        seen.append((move.woken, round(move.share(engine.clock.now()), 1)))
+        return ""
+
+    engine, flow = await real(run)
+    for n in range(3):
+        await flow.create({"id": f"i{n}"})
+    await engine.idle()
+    await engine.advance(2 * HOUR)
+
+    assert [woken for woken, _ in seen] == [1, 2, 3] or [woken for woken, _ in seen] == [3, 3, 3]
+    assert {share for _, share in seen} == {0.5}
+
+
+async def test_a_move_over_many_sleepers_takes_no_real_time_for_each(real) -> None:
+    """Pausing the loop between wakes made 100,000 of them take minutes, whatever the machine."""
+
+    async def run(event, step):
+        await step.sleep("nap", HOUR + int(event.instance_id) * 100)
+        return ""
+
+    engine, flow = await real(run)
+    for n in range(100):
+        await flow.create({"id": str(n)})
+    await engine.idle()
+
+    pauses = await pauses_during(engine.advance(2 * HOUR))
+
+    assert pauses < 20
