@@ -10,8 +10,8 @@ from stepwell.bindings.ports import RunEvent, Schedule
 from stepwell.emulator.engine.admission import NEW
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.definitions import WorkflowState
-from stepwell.emulator.engine.instance import Instance
-from stepwell.emulator.engine.passes.passes import Passes, run_event
+from stepwell.emulator.engine.instance import Instance, run_event
+from stepwell.emulator.engine.passes.passes import Passes
 from stepwell.emulator.engine.replay.carrying import Carried, copy_steps, steps_to_carry
 from stepwell.emulator.engine.requests import ALREADY_EXISTS, DUPLICATE, BatchError, CreateRequest
 from stepwell.emulator.storage.records import EventType, NewInstance, Status, Trigger

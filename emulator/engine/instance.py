@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
+from stepwell.bindings.ports import RunEvent, Schedule
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.definitions import WorkflowState
+from stepwell.emulator.engine.history import given_params
 from stepwell.emulator.engine.lifecycle import BUSY, check_transition
 from stepwell.emulator.storage.records import EventType, Status
 
@@ -63,3 +66,15 @@ class Instance:
         self.status = status
         if was_busy != is_busy:
             self._core.slots.change(self.workflow.key, 1 if is_busy else -1)
+
+
+def run_event(instance: Instance, created_at: int, params: str | None, schedule: str | None) -> RunEvent:
+    """The event of an instance; absent and null params become an empty object (cases params-absent, -null)."""
+    cron = json.loads(schedule) if schedule else None
+    return RunEvent(
+        payload=given_params(params),
+        timestamp_at=created_at,
+        instance_id=instance.id,
+        workflow_name=instance.workflow.name,
+        schedule=Schedule(cron["cron"], cron["scheduledTime"]) if cron else None,
+    )

@@ -17,15 +17,14 @@ from typing import Final
 
 from stepwell.bindings.context import StepFrame, current_step
 from stepwell.bindings.errors import ErrorInfo
-from stepwell.bindings.ports import RunEvent, Runner, Schedule, is_remote
+from stepwell.bindings.ports import RunEvent, Runner, is_remote
 from stepwell.bindings.room import Room
 from stepwell.bindings.values import Encoded
 from stepwell.emulator.clock import after_turns, turns
 from stepwell.emulator.engine.admission import AGAIN, NEW, Admission
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.definitions import WorkflowState
-from stepwell.emulator.engine.history import given_params
-from stepwell.emulator.engine.instance import Instance
+from stepwell.emulator.engine.instance import Instance, run_event
 from stepwell.emulator.engine.introspection import Point, Reached
 from stepwell.emulator.engine.lifecycle import BUSY
 from stepwell.emulator.engine.passes.outcomes import Outcomes
@@ -34,7 +33,7 @@ from stepwell.emulator.engine.passes.rollback_progress import rollback_progress
 from stepwell.emulator.engine.passes.run import Run
 from stepwell.emulator.engine.passes.steps import Steps
 from stepwell.emulator.engine.time.timers import Alarm
-from stepwell.emulator.storage.records import FINITE, EventType, PassCause, Status, StepKind, StepRow
+from stepwell.emulator.storage.records import EventType, PassCause, Status, StepKind, StepRow
 from stepwell.emulator.storage.store import Damaged, StorageError
 
 _T = EventType
@@ -689,18 +688,3 @@ class Passes:
 
 def _room_of(workflow: WorkflowState) -> Room | None:
     return workflow.runner.room if is_remote(workflow.runner) else None
-
-
-def run_event(instance: Instance, created_at: int, params: str | None, schedule: str | None) -> RunEvent:
-    """The event of an instance; absent and null params become an empty object (cases params-absent, -null)."""
-    cron = json.loads(schedule) if schedule else None
-    return RunEvent(
-        payload=given_params(params),
-        timestamp_at=created_at,
-        instance_id=instance.id,
-        workflow_name=instance.workflow.name,
-        schedule=Schedule(cron["cron"], cron["scheduledTime"]) if cron else None,
-    )
-
-
-__all__: Final = ["FINITE", "Passes", "run_event"]
