@@ -56,9 +56,10 @@ def clock_view(
     wakes: Mapping[int, int],
     is_busy: bool = False,
     schedules: Sequence[tuple[str, str, int]] = (),
+    triggers: Sequence[tuple[str, str, int]] = (),
 ) -> ClockView:
     """`wakes` says how many instances wake within each of `LEAPS`; `is_busy`: code runs,
-    whose deadlines lie in memory alone; `schedules` are (Workflow, cron, next).
+    whose deadlines lie in memory alone; `schedules` are (Workflow, cron, next), `triggers` (Worker, cron, next).
     """
     urls = Urls()
     waking = [
@@ -72,6 +73,7 @@ def clock_view(
         for one in upcoming
     ]
     waking += [Waking("", name, urls.workflow(name), None, at, cron) for name, cron, at in schedules]
+    waking += [Waking("", worker, "", None, at, cron) for worker, cron, at in triggers]
     waking.sort(key=lambda one: one.wake_at)
     return ClockView(
         now=now,

@@ -148,6 +148,11 @@ class WorkflowPages:
             for state in engine.workflows()
             for cron, at in engine.schedules.next_of(state.key).items()
         ]
+        triggers = [
+            (worker, cron, at)
+            for worker in engine.schedules.handlers
+            for cron, at in engine.schedules.next_of(worker).items()
+        ]
         view = clock_view(
             now,
             self._reads.skew_ms(),
@@ -157,6 +162,7 @@ class WorkflowPages:
             wakes={ms: reader.count_waking(now + ms) for _, ms in LEAPS},
             is_busy=any(found.get(Status.RUNNING) for found in self._reads.counts().values()),
             schedules=schedules,
+            triggers=triggers,
         )
         frame = self._reads.frame(
             request, "Clock", section="clock", watch="list", command=ours(self._reads.parts.url, "clock show")

@@ -80,6 +80,13 @@ def test_the_handler_of_a_worker_is_run_by_name_and_its_failure_is_told(dev: Sta
     server.until_output("Uncaught .in scheduled.")
 
 
+def test_the_clock_page_lists_both(dev: Start, folder: Path) -> None:
+    page = dev(folder).http.get("/__dashboard/clock").text
+
+    assert "by the schedule <code>0 * * * *</code>" in page
+    assert "by the trigger <code>*/20 * * * *</code>" in page
+
+
 def test_the_dashboard_fires_a_schedule(dev: Start, folder: Path) -> None:
     server = dev(folder, "--no-schedules")
     assert "Run now" in server.http.get("/__dashboard/workflows/flow").text
