@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from stepwell.bindings.errors import ErrorInfo
 from stepwell.bindings.ports import StepPort
 from stepwell.bindings.values import Encoded
 from stepwell.emulator.engine.definitions import WorkflowState
 from stepwell.emulator.storage.records import StepKind
+
+
+class MockedEvent(NamedTuple):
+    """An event that a test hands to a wait; `at` is its timestamp in ms, None for the time of the wait."""
+
+    payload: Encoded
+    at: int | None = None
 
 
 class Modifications(Protocol):
@@ -31,8 +38,8 @@ class Modifications(Protocol):
         """What an attempt gives instead of calling the callback."""
         ...
 
-    def event(self, event_type: str, name: str, count: int) -> Encoded | None:
-        """The payload of a mocked event for this wait: the same one as often as it is asked."""
+    def event(self, event_type: str, name: str, count: int) -> MockedEvent | None:
+        """The mocked event for this wait: the same one as often as it is asked."""
         ...
 
     def ignores_events(self, event_type: str) -> bool:

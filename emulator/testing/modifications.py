@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 from stepwell.bindings.errors import ErrorInfo
 from stepwell.bindings.values import Encoded
-from stepwell.emulator.engine.introspection import MockedOutcome
+from stepwell.emulator.engine.introspection import MockedEvent, MockedOutcome
 from stepwell.emulator.storage.records import StepKind
 from stepwell.emulator.testing.errors import IntrospectionError
 
@@ -86,7 +86,7 @@ class InstanceModifications:
         self._errors = _Failures()
         self._timeouts = _Failures()
         self._planned: Counter[StepSelector] = Counter()
-        self._events: dict[str, list[Encoded]] = {}
+        self._events: dict[str, list[MockedEvent]] = {}
         self._taken: dict[str, list[tuple[str, int]]] = {}
         self._event_timeouts: set[StepSelector] = set()
 
@@ -130,8 +130,8 @@ class InstanceModifications:
         self._planned[step] += times
         return range(first, first + times)
 
-    def mock_event(self, event_type: str, payload: Encoded) -> None:
-        self._events.setdefault(event_type, []).append(payload)
+    def mock_event(self, event_type: str, event: MockedEvent) -> None:
+        self._events.setdefault(event_type, []).append(event)
 
     def force_event_timeout(self, step: StepSelector) -> None:
         self._event_timeouts.add(step)
@@ -150,7 +150,7 @@ class InstanceModifications:
             return failure
         return MockedOutcome(result=self._results[step])
 
-    def event(self, event_type: str, name: str, count: int) -> Encoded | None:
+    def event(self, event_type: str, name: str, count: int) -> MockedEvent | None:
         taken, mocked = self._taken.setdefault(event_type, []), self._events.get(event_type, [])
         if (name, count) not in taken:
             if len(taken) >= len(mocked):

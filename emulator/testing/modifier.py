@@ -13,6 +13,8 @@ from typing import Any, Final, TypeAlias
 from stepwell.bindings.errors import ErrorInfo, NotSerialisable, error_info
 from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, encode
 from stepwell.bindings.workflow import data_clone_error
+from stepwell.emulator.engine.introspection import MockedEvent
+from stepwell.emulator.testing.markers import start_at
 from stepwell.emulator.testing.modifications import InstanceModifications, Mention, StepSelector, Subject
 from stepwell.emulator.testing.stored import Stored
 
@@ -83,11 +85,13 @@ class WorkflowInstanceModifier:
     def mock_event(self, event: object, payload: object = _ABSENT) -> Done:
         """Hands `{"type", "payload"}` to the first wait for the type. Real events of the type do not count then.
 
+        `"timestamp"` (a datetime, milliseconds or a date text) is that of the event, if given.
+
         `mock_event("approval", {...})` says the same.
         """
-        kind, text = _event(event, payload)
+        kind, mocked = _event(event, payload)
         return self._about(
-            "mock_event", "event", StepSelector(kind), lambda changed: changed.mock_event(kind, text)
+            "mock_event", "event", StepSelector(kind), lambda changed: changed.mock_event(kind, mocked)
         )
 
     def force_event_timeout(self, step: object) -> Done:
@@ -122,12 +126,23 @@ class WorkflowInstanceModifier:
     forceEventTimeout = force_event_timeout
 
 
-def _event(event: object, payload: object) -> tuple[str, Encoded]:
+def _event(event: object, payload: object) -> tuple[str, MockedEvent]:
+    at = None
     if isinstance(event, Mapping):
+        at = _timestamp(event.get("timestamp"))
         payload, event = event.get("payload", _ABSENT), event.get("type")
     if not isinstance(event, str):
         raise TypeError(f'{event!r} is no type of events; expected {{"type": "...", "payload": ...}}')
-    return event, _encoded(payload)
+    return event, MockedEvent(_encoded(payload), at)
+
+
+def _timestamp(value: Any) -> int | None:
+    try:
+        return start_at(value)
+    except (ValueError, TypeError, AttributeError):
+        raise TypeError(
+            f"the timestamp of a mocked event is {value!r}; expected a datetime, milliseconds or a date text"
+        ) from None
 
 
 def _encoded(value: object) -> Encoded:

@@ -419,9 +419,10 @@ async def test_events_sleeps_and_waits_that_never_came_are_reported(counts, auto
 
     assert str(unused.value).splitlines() == [
         'mock_event() for the event of type "approved" was never used: the instance of counts has waited for none.',
-        'disable_sleeps() for the sleep "nap" was never used: the instance of counts came to none.',
+        'disable_sleeps() for the sleep "nap" was never used: the instance of counts came to no sleep, only to '
+        "charge-1 (do), charge-2 (do).",
         'force_event_timeout() for the wait for an event "approval" was never used: the instance of counts came to '
-        "none.",
+        "no wait for an event, only to charge-1 (do), charge-2 (do).",
     ]
 
 

@@ -324,7 +324,10 @@ class Steps:
         modified = self._run.modifications
         if modified is not None and modified.ignores_events(kind):
             mocked = modified.event(kind, row.name, row.count)
-            return None if mocked is None else self._received(row, kind, mocked, self._core.clock.now())
+            if mocked is None:
+                return None
+            at = self._core.clock.now() if mocked.at is None else mocked.at
+            return self._received(row, kind, mocked.payload, at)
         event = self._core.store.claim_event(self._run.instance.key, kind, row.seq)
         if event is None:
             return None
