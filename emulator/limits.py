@@ -24,7 +24,7 @@ YEAR_MS: Final = 365 * DAY_MS
 
 @dataclass(frozen=True, slots=True)
 class LimitRow:
-    """One limit. `off` is what the profile "off" sets; defaults of Cloudflare's stay what they are there."""
+    """One limit. `off` is its value in the profile "off"; Cloudflare's default values stay the same there."""
 
     name: str
     unit: Unit
@@ -33,6 +33,12 @@ class LimitRow:
     off: int | str | None
     sentence: str
     source: str
+    #: Cloudflare's value on the paid plan, where the profile "paid" differs from it.
+    cloudflare: int | None = None
+
+    @property
+    def on_cloudflare(self) -> int | str | None:
+        return self.paid if self.cloudflare is None else self.cloudflare
 
 
 _DOCS: Final = "https://developers.cloudflare.com/workflows/reference/limits/"
@@ -40,54 +46,59 @@ _SLEEPING: Final = "https://developers.cloudflare.com/workflows/build/sleeping-a
 _EVENTS: Final = "https://developers.cloudflare.com/workflows/build/events-and-parameters/"
 
 TABLE: Final[tuple[LimitRow, ...]] = (
-    LimitRow("steps", "count", 10_000, 1_024, 10_000, "step.do calls of one pass of run(); sleeps are free", _DOCS),
-    LimitRow("step_result_bytes", "bytes", MIB, MIB, 8 * MIB, "result of one step, streams excepted", _DOCS),
+    LimitRow("steps", "count", 10_000, 1_024, 10_000, "step.do calls per pass of run(); sleeps don't count", _DOCS),
+    LimitRow("step_result_bytes", "bytes", MIB, MIB, 8 * MIB, "result of a step, except streams", _DOCS),
     LimitRow("payload_bytes", "bytes", MIB, MIB, None, "params of an instance, payload of an event", _DOCS),
     LimitRow("output_bytes", "bytes", MIB, MIB, 8 * MIB, "what run() returns", _DOCS),
     LimitRow("stream_chunk_bytes", "bytes", 16 * MIB, 16 * MIB, 16 * MIB, "one chunk of a stream output", _DOCS),
-    LimitRow("instance_storage_bytes", "bytes", GIB, 100 * MIB, GIB, "all that one instance stores", _DOCS),
+    LimitRow("instance_storage_bytes", "bytes", GIB, 100 * MIB, GIB, "total stored data of an instance", _DOCS),
     LimitRow("sleep_ms", "ms", YEAR_MS, YEAR_MS, None, "longest sleep", _DOCS),
     LimitRow("wait_timeout_min_ms", "ms", 1_000, 1_000, None, "shortest timeout of waitForEvent", _EVENTS),
     LimitRow("wait_timeout_max_ms", "ms", YEAR_MS, YEAR_MS, None, "longest timeout of waitForEvent", _EVENTS),
-    LimitRow(
-        "wait_timeout_default_ms", "ms", DAY_MS, DAY_MS, DAY_MS, "timeout of waitForEvent if not given", _EVENTS
-    ),
-    LimitRow(
-        "event_type_length", "chars", 100, 100, None, "type of an event; its characters are checked too", _EVENTS
-    ),
-    LimitRow("retry_limit", "count", 5, 5, 5, "retries of a step if not given", _SLEEPING),
-    LimitRow("retry_delay_ms", "ms", 10_000, 10_000, 10_000, "delay between attempts if not given", _SLEEPING),
-    LimitRow(
-        "retry_backoff", "name", "exponential", "exponential", "exponential", "backoff if not given", _SLEEPING
-    ),
-    LimitRow("retries_max", "count", 10_000, 10_000, None, "retries that a step may ask for", _DOCS),
-    LimitRow("step_timeout_ms", "ms", 600_000, 600_000, 600_000, "timeout of an attempt if not given", _SLEEPING),
+    LimitRow("wait_timeout_default_ms", "ms", DAY_MS, DAY_MS, DAY_MS, "default timeout of waitForEvent", _EVENTS),
+    LimitRow("event_type_length", "chars", 100, 100, None, "length of an event type", _EVENTS),
+    LimitRow("retry_limit", "count", 5, 5, 5, "default number of retries", _SLEEPING),
+    LimitRow("retry_delay_ms", "ms", 10_000, 10_000, 10_000, "default delay between attempts", _SLEEPING),
+    LimitRow("retry_backoff", "name", "exponential", "exponential", "exponential", "default backoff", _SLEEPING),
+    LimitRow("retries_max", "count", 10_000, 10_000, None, "maximum number of retries", _DOCS),
+    LimitRow("step_timeout_ms", "ms", 600_000, 600_000, 600_000, "default timeout of an attempt", _SLEEPING),
     LimitRow("step_timeout_max_ms", "ms", None, None, None, "longest timeout of an attempt", _SLEEPING),
-    LimitRow("delay_function_ms", "ms", 5_000, 5_000, 5_000, "time that a delay function has to answer", _SLEEPING),
-    LimitRow("step_name_length", "chars", 256, 256, 256, "name of a step, in UTF-16 units", _DOCS),
-    LimitRow("instance_id_length", "chars", 100, 100, 100, "id of an instance", _DOCS),
-    LimitRow("workflow_name_length", "chars", 64, 64, 64, "name of a Workflow", _DOCS),
+    LimitRow("delay_function_ms", "ms", 5_000, 5_000, 5_000, "timeout of a delay function", _SLEEPING),
+    LimitRow("step_name_length", "chars", 256, 256, 256, "length of a step name, in UTF-16 units", _DOCS),
+    LimitRow("instance_id_length", "chars", 100, 100, 100, "length of an instance id", _DOCS),
+    LimitRow("workflow_name_length", "chars", 64, 64, 64, "length of a Workflow name", _DOCS),
     LimitRow("batch_size", "count", 100, 100, 100, "entries of createBatch and deleteBatch", _DOCS),
-    LimitRow("batch_bytes", "bytes", MIB, MIB, None, "all params of one createBatch together", _DOCS),
-    LimitRow("concurrency", "count", 50_000, 100, None, "instances that run at once, of all Workflows", _DOCS),
-    LimitRow("queue_max", "count", 2_000_000, 100_000, None, "instances that may be queued", _DOCS),
+    LimitRow("batch_bytes", "bytes", MIB, MIB, None, "total params of one createBatch", _DOCS),
+    LimitRow("concurrency", "count", 50_000, 100, None, "running instances, over all Workflows", _DOCS),
+    LimitRow("queue_max", "count", 2_000_000, 100_000, None, "queued instances", _DOCS),
     LimitRow(
         "creation_rate",
         "per_s",
         None,
         None,
         None,
-        "instances created per second and Workflow (100 on Cloudflare; off here, so that tests may be fast)",
+        "instances created per second and Workflow (100 on Cloudflare; off here, so tests can be fast)",
         _DOCS,
+        cloudflare=100,
     ),
     LimitRow(
-        "retention_success_ms", "ms", 7 * DAY_MS, 3 * DAY_MS, None, "keeps complete and terminated ones", _DOCS
+        "retention_success_ms",
+        "ms",
+        7 * DAY_MS,
+        3 * DAY_MS,
+        None,
+        "retention of complete and terminated instances",
+        _DOCS,
     ),
-    LimitRow("retention_error_ms", "ms", 7 * DAY_MS, 3 * DAY_MS, None, "keeps errored ones", _DOCS),
-    LimitRow("retention_max_ms", "ms", 30 * DAY_MS, 3 * DAY_MS, None, "longest retention one may ask for", _DOCS),
-    LimitRow("schedules_max", "count", 100, 0, None, "cron expressions of all Workflows", _DOCS),
-    LimitRow("cron_length", "chars", 256, 256, None, "one cron expression", _DOCS),
+    LimitRow("retention_error_ms", "ms", 7 * DAY_MS, 3 * DAY_MS, None, "retention of errored instances", _DOCS),
+    LimitRow("retention_max_ms", "ms", 30 * DAY_MS, 3 * DAY_MS, None, "maximum retention", _DOCS),
+    LimitRow("schedules_max", "count", 100, 0, None, "cron expressions, over all Workflows", _DOCS),
+    LimitRow("cron_length", "chars", 256, 256, None, "length of a cron expression", _DOCS),
 )
+
+
+#: Limits that only apply with the setting `enforce_retention`.
+DEFAULT_RETENTION: Final = frozenset({"retention_success_ms", "retention_error_ms"})
 
 
 class InvalidLimit(ValueError):
@@ -136,7 +147,7 @@ class Limits:
 
     @staticmethod
     def profile(name: Profile) -> Limits:
-        """All limits of a profile: "paid" (the default), "free", or "off" for no documented limit."""
+        """All limits of a profile: "paid" (the default), "free", or "off", which lifts most of them."""
         return Limits().with_overrides({row.name: getattr(row, name) for row in TABLE})
 
     @staticmethod

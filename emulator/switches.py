@@ -1,6 +1,6 @@
-"""The compat switches: where Cloudflare's own engines or documents disagree, production's behaviour or the other.
+"""The compat switches: each selects a behaviour where Cloudflare's engines or documentation disagree.
 
-The fields of `Switches` are the one declaration: settings, command line, documentation and engine read them.
+The fields of `Switches` are the only declaration. Settings, command line, documentation and engine read them.
 """
 
 from __future__ import annotations
@@ -20,40 +20,44 @@ def _switch(default: object, help: str, choices: tuple[str, ...] = ()) -> Any:
 class Switches:
     """The switches in force."""
 
-    default_retry_delay: int = _switch(10_000, "The delay of steps that set none; wrangler dev: 1000.")
-    waiting_status: bool = _switch(True, "Sleeping instances are waiting; wrangler dev: running.")
-    dynamic_delay_backoff: bool = _switch(False, "Multiply what a delay function gives, as wrangler dev does.")
+    default_retry_delay: int = _switch(10_000, "Default retry delay in ms (wrangler dev: 1000).")
+    waiting_status: bool = _switch(True, "Sleeping instances have the status waiting (wrangler dev: running).")
+    dynamic_delay_backoff: bool = _switch(
+        False, "Apply the backoff to the result of a delay function, as wrangler dev does."
+    )
     preserve_non_retryable: Literal["auto", "on", "off"] = _switch(
         "auto",
-        "Whether run() catches a NonRetryableError with its own name and message: by date, always or never.",
+        "Whether run() sees the name and message of a NonRetryableError: by compatibility date, always, or never.",
         ("auto", "on", "off"),
     )
-    resume_requires_paused: bool = _switch(True, "resume() of what is not paused throws; wrangler dev: ignored.")
-    enforce_documented_limits: bool = _switch(True, "Enforce limits that only the documentation states.")
-    reject_cycles: bool = _switch(False, "Refuse values with cycles, as the documentation says.")
+    resume_requires_paused: bool = _switch(
+        True, "resume() throws unless the instance is paused; wrangler dev ignores the call."
+    )
+    enforce_documented_limits: bool = _switch(True, "Enforce limits that only Cloudflare's documentation states.")
+    reject_cycles: bool = _switch(False, "Reject values with circular references, as documented.")
     terminated_retention: Literal["success", "error"] = _switch(
         "success",
-        "Retention of terminated instances: as for successful ones, or as for errored ones.",
+        "Retention of terminated instances: as for successful ones or as for errored ones.",
         ("success", "error"),
     )
-    status_hides_rolling_back: bool = _switch(False, "status() says running during rollbacks, as documented.")
+    status_hides_rolling_back: bool = _switch(False, "status() returns running during a rollback, as documented.")
     status_rollback_field: Literal["rest", "both"] = _switch(
         "rest",
-        "Where a status has the field rollback: in the REST API, or in status() too, as documented.",
+        "Where a status has the field rollback: in the REST API only, or also in status(), as documented.",
         ("rest", "both"),
     )
     local_dev_step_outputs: bool = _switch(
-        False, "status() carries the step outputs (__LOCAL_DEV_STEP_OUTPUTS), as in wrangler dev."
+        False, "status() includes the step outputs (__LOCAL_DEV_STEP_OUTPUTS), as in wrangler dev."
     )
     duration_grammar: Literal["workerd", "lenient"] = _switch(
         "workerd",
-        'How durations are read: as by workerd ("1day"), or as by wrangler dev ("1 DAY", "500").',
+        'Duration syntax: that of workerd ("1day"), or the lenient one of wrangler dev ("1 DAY", "500").',
         ("workerd", "lenient"),
     )
     resume_rollbacks: bool = _switch(
-        True, "A rollback that a stop or a crash cut off continues at the next start; workerd: it ends as failed."
+        True, "An interrupted rollback continues at the next start (workerd: it fails)."
     )
-    hashed_schedule_ids: bool = _switch(False, "Instances of schedules are called cf_ and a hash.")
+    hashed_schedule_ids: bool = _switch(False, "Use cf_HASH as the id of scheduled instances.")
 
     @property
     def lenient_durations(self) -> bool:

@@ -119,9 +119,8 @@ def _with_folder(sources: Sequence[Source], opened: Sequence[Opened], printer: P
 def _lost(folder: StateFolder) -> StateFolderError:
     """What to say when the folder has been deleted while it was in use."""
     return StateFolderError(
-        f"The state folder {folder.path} was deleted or moved while Stepwell was running: what it held is lost, "
-        "and nothing could be stored any more, so Stepwell has stopped. Start it again; to begin afresh, stop it "
-        "before you delete the folder."
+        f"The state folder {folder.path} was deleted or moved, so Stepwell has stopped. Its data is lost. Start "
+        "Stepwell again; to start from scratch, stop it before you delete the folder."
     )
 
 

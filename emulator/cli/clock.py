@@ -1,4 +1,4 @@
-"""`stepwell clock`: the emulator's clock, shown and moved."""
+"""`stepwell clock`: shows and advances the emulator's clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from stepwell.bindings.durations import InvalidDuration, describe_ms, duration_ms
 from stepwell.emulator.cli.main import Group
-from stepwell.emulator.cli.target import Asked, server_options
+from stepwell.emulator.cli.target import CommandContext, server_options
 
 if TYPE_CHECKING:
     from stepwell.emulator.cli.client import Client
@@ -24,28 +24,28 @@ _SHORT = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 @click.group(cls=Group, invoke_without_command=True)
 @server_options
 @click.pass_context
-def clock(ctx: click.Context, asked: Asked) -> None:
-    """Show or move the clock: a week of sleeps plays back in a moment.
+def clock(ctx: click.Context, context: CommandContext) -> None:
+    """Show or advance the emulator's clock.
 
-    It only moves forward. Real time comes back with a new state folder: stop `stepwell dev`, delete the folder,
-    start again.
+    The clock only moves forward. To return to real time, stop `stepwell dev` and delete its state folder. This
+    deletes all instances, their history and the local data of KV, D1, R2 and queues.
     """
     if ctx.invoked_subcommand is None:
-        _show(asked)
+        _show(context)
     else:  # what was said before its name holds for it as well
         ctx.default_map = dict.fromkeys(clock.commands, ctx.params)
 
 
 @clock.command()
 @server_options
-def show(asked: Asked) -> None:
-    """Show the time of the emulator, and what is due next."""
-    _show(asked)
+def show(context: CommandContext) -> None:
+    """Show the emulator's time and what is due next."""
+    _show(context)
 
 
-def _show(asked: Asked) -> None:
-    with asked.client() as client:
-        asked.answer(client.clock(), _say)
+def _show(context: CommandContext) -> None:
+    with context.client() as client:
+        context.answer(client.clock(), _say)
 
 
 class _OnlyForward(click.Command):
@@ -56,8 +56,8 @@ class _OnlyForward(click.Command):
         if negative is not None:
             text = " ".join(takewhile(lambda one: not one.startswith("--"), args[negative:]))
             raise click.BadParameter(
-                f"{text!r} is negative, and the clock only moves forward. To go back to real time, stop "
-                "`stepwell dev`, delete its state folder and start again.",
+                f"{text!r} is negative; the clock only moves forward. To return to real time, stop `stepwell dev` "
+                "and delete its state folder, which deletes all instances.",
                 ctx,
                 param_hint="DURATION",
             )
@@ -67,27 +67,27 @@ class _OnlyForward(click.Command):
 @clock.command(cls=_OnlyForward)
 @click.argument("duration", nargs=-1, required=True)
 @server_options
-def advance(asked: Asked, duration: tuple[str, ...]) -> None:
-    """Move the clock by DURATION: "1 day", 90m, or a number of ms. What becomes due happens in order."""
+def advance(context: CommandContext, duration: tuple[str, ...]) -> None:
+    """Move the clock by DURATION: "1 day", 90m, or a number of ms. Everything that becomes due runs in order."""
     ms = _duration(" ".join(duration))
-    with asked.client() as client:
-        asked.answer(_moved(client, lambda: client.advance_clock(ms)), _say)
+    with context.client() as client:
+        context.answer(_moved(client, lambda: client.advance_clock(ms)), _say)
 
 
 @clock.command("next")
 @server_options
-def advance_to_next(asked: Asked) -> None:
+def advance_to_next(context: CommandContext) -> None:
     """Move the clock to what is due next."""
-    with asked.client() as client:
-        asked.answer(_moved(client, client.advance_clock_to_next), _say)
+    with context.client() as client:
+        context.answer(_moved(client, client.advance_clock_to_next), _say)
 
 
 @clock.command()
 @server_options
-def stop(asked: Asked) -> None:
-    """End a move of the clock that goes on: it stays where it has come to."""
-    with asked.client() as client:
-        asked.answer(client.stop_clock(), _say)
+def stop(context: CommandContext) -> None:
+    """Stop a clock move in progress. The clock keeps the time that it has reached."""
+    with context.client() as client:
+        context.answer(client.stop_clock(), _say)
 
 
 def _moved(client: Client, move: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -122,7 +122,8 @@ def _duration(text: str) -> int:
         return duration_ms(long_form)
     except InvalidDuration:
         raise click.BadParameter(
-            f'{text!r} is no duration; expected one like "1 day", 90m or a number of ms.', param_hint="DURATION"
+            f'Invalid duration {text!r}. Examples: "1 day", 90m, or a number of milliseconds.',
+            param_hint="DURATION",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""`stepwell dev`: runs the Worker in a project until it is told to stop."""
+"""`stepwell dev`: runs the Worker of a project until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -37,15 +37,28 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @click.command()
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "--config", "-c", "config", multiple=True, help="A configuration file; several start several Workers."
+    "--config",
+    "-c",
+    "config",
+    multiple=True,
+    help="Path to a wrangler configuration file. Repeat it to run several Workers.",
 )
 @click.option(
-    "--env-file", "env_files", multiple=True, type=click.Path(path_type=Path), help="Variables from a file."
+    "--env-file",
+    "env_files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Load variables from this file instead of .dev.vars and .env. Repeatable.",
 )
-@click.option("--compat", multiple=True, metavar="SWITCH=VALUE", help="A compat switch; see the documentation.")
+@click.option(
+    "--compat",
+    multiple=True,
+    metavar="SWITCH=VALUE",
+    help="Set a compat switch, such as waiting_status=off. Repeatable.",
+)
 @_options
 def dev(path: Path | None, env_files: tuple[Path, ...], config: tuple[str, ...], **flags: Any) -> None:
-    """Run the Worker in PATH (or here): its Workflows, a dashboard and Cloudflare's REST API on one port."""
+    """Run the Worker in PATH (default: current folder) with its Workflows, dashboard and REST API."""
     from stepwell.emulator.app.dev import leave_threads, run_dev
 
     problem = run_dev(path or Path(), config, flags, env_files)

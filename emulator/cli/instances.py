@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from stepwell.emulator.cli.main import Group
-from stepwell.emulator.cli.target import Asked, confirm, confirmed, read_json, server_options
+from stepwell.emulator.cli.target import CommandContext, confirm, confirmed, read_json, server_options
 
 _STATUSES: Final = (
     "queued",
@@ -41,7 +41,7 @@ def instances() -> None:
 @click.option("--per-page", type=click.IntRange(1, 100), help="Rows of a page.")
 @server_options
 def list_instances(
-    asked: Asked,
+    context: CommandContext,
     name: str | None,
     reverse: bool,
     date_start: str | None,
@@ -52,10 +52,10 @@ def list_instances(
     """List instances of Workflow NAME, or of every one, newest first."""
     query["date_start"] = _date(date_start, "--date-start", time.min)
     query["date_end"] = _date(date_end, "--date-end", time(23, 59, 59, 999_000))
-    with asked.client() as client:
+    with context.client() as client:
         wanted = {**query, "page": page}
         rows = client.all_instances(wanted) if name is None else client.instances(name, wanted)
-        asked.answer(rows[::-1] if reverse else rows, lambda shown: _show_instances(name, shown, page))
+        context.answer(rows[::-1] if reverse else rows, lambda shown: _show_instances(name, shown, page))
 
 
 def _date(text: str | None, flag: str, time_of_day: time) -> str | None:
@@ -108,13 +108,13 @@ def _show_instances(name: str | None, rows: list[dict[str, Any]], page: int) -> 
 )
 @server_options
 def describe_instance(
-    asked: Asked, name: str, instance_id: str, step_output: bool, truncate_output_limit: int
+    context: CommandContext, name: str, instance_id: str, step_output: bool, truncate_output_limit: int
 ) -> None:
     """Show an instance with its steps, attempts and errors."""
-    with asked.client() as client:
+    with context.client() as client:
         found = _id(client, name, instance_id)
         result = {"id": found, **client.instance(name, found)}
-        asked.answer(result, lambda one: _show_instance(name, one, step_output, truncate_output_limit))
+        context.answer(result, lambda one: _show_instance(name, one, step_output, truncate_output_limit))
 
 
 def _show_instance(name: str, instance: dict[str, Any], with_output: bool, most: int) -> None:
@@ -134,31 +134,31 @@ def _show_instance(name: str, instance: dict[str, Any], with_output: bool, most:
 @click.option("--type", "event_type", required=True, help="The type that the Workflow waits for.")
 @click.option("--payload", default="{}", show_default=True, help="JSON.")
 @server_options
-def send_event(asked: Asked, name: str, instance_id: str, event_type: str, payload: str) -> None:
+def send_event(context: CommandContext, name: str, instance_id: str, event_type: str, payload: str) -> None:
     """Send an event to an instance."""
     data = read_json(payload, "--payload")
-    with asked.client() as client:
+    with context.client() as client:
         found = _id(client, name, instance_id)
         result = client.send_event(name, found, event_type, data)
-        asked.say(result, f'The event "{event_type}" was sent to instance "{found}" of {name}.')
+        context.say(result, f'The event "{event_type}" was sent to instance "{found}" of {name}.')
 
 
 @instances.command("pause", epilog=_ID_HELP)
 @click.argument("name")
 @click.argument("instance_id", metavar="ID")
 @server_options
-def pause(asked: Asked, name: str, instance_id: str) -> None:
+def pause(context: CommandContext, name: str, instance_id: str) -> None:
     """Pause an instance; a step that runs is finished first."""
-    _change(asked, name, instance_id, {"status": "pause"})
+    _change(context, name, instance_id, {"status": "pause"})
 
 
 @instances.command("resume", epilog=_ID_HELP)
 @click.argument("name")
 @click.argument("instance_id", metavar="ID")
 @server_options
-def resume(asked: Asked, name: str, instance_id: str) -> None:
+def resume(context: CommandContext, name: str, instance_id: str) -> None:
     """Let a paused instance go on."""
-    _change(asked, name, instance_id, {"status": "resume"})
+    _change(context, name, instance_id, {"status": "resume"})
 
 
 @instances.command("terminate", epilog=_ID_HELP)
@@ -166,10 +166,10 @@ def resume(asked: Asked, name: str, instance_id: str) -> None:
 @click.argument("instance_id", metavar="ID")
 @click.option("--rollback", is_flag=True, help="Run the registered rollback handlers first.")
 @server_options
-def terminate(asked: Asked, name: str, instance_id: str, rollback: bool) -> None:
+def terminate(context: CommandContext, name: str, instance_id: str, rollback: bool) -> None:
     """End an instance now."""
     body: dict[str, object] = {"status": "terminate"}
-    _change(asked, name, instance_id, {**body, "rollback": True} if rollback else body)
+    _change(context, name, instance_id, {**body, "rollback": True} if rollback else body)
 
 
 @instances.command("restart", epilog=_ID_HELP)
@@ -180,7 +180,7 @@ def terminate(asked: Asked, name: str, instance_id: str, rollback: bool) -> None
 @click.option("--from-step-type", type=click.Choice(("do", "sleep", "waitForEvent")), help="do if not given.")
 @server_options
 def restart(
-    asked: Asked,
+    context: CommandContext,
     name: str,
     instance_id: str,
     from_step_name: str | None,
@@ -192,7 +192,7 @@ def restart(
         raise click.UsageError("--from-step-count and --from-step-type need --from-step-name.")
     origin = {"name": from_step_name, "count": from_step_count, "type": from_step_type}
     given = {field: value for field, value in origin.items() if value is not None}
-    _change(asked, name, instance_id, {"status": "restart", **({"from": given} if given else {})})
+    _change(context, name, instance_id, {"status": "restart", **({"from": given} if given else {})})
 
 
 @instances.command("skip-sleep", epilog=_ID_HELP)
@@ -200,10 +200,10 @@ def restart(
 @click.argument("instance_id", metavar="ID")
 @click.option("--name", "sleep", help="Which sleep; the one that is due next if not given.")
 @server_options
-def skip_sleep(asked: Asked, name: str, instance_id: str, sleep: str | None) -> None:
+def skip_sleep(context: CommandContext, name: str, instance_id: str, sleep: str | None) -> None:
     """End a sleep, or the delay before a retry, now. Not in wrangler."""
     body: dict[str, object] = {"status": "skipSleep"}
-    _change(asked, name, instance_id, body if sleep is None else {**body, "name": sleep})
+    _change(context, name, instance_id, body if sleep is None else {**body, "name": sleep})
 
 
 @instances.command("time-out", epilog=_ID_HELP)
@@ -211,10 +211,10 @@ def skip_sleep(asked: Asked, name: str, instance_id: str, sleep: str | None) -> 
 @click.argument("instance_id", metavar="ID")
 @click.option("--name", "wait", help="Which wait; the one that is due next if not given.")
 @server_options
-def time_out(asked: Asked, name: str, instance_id: str, wait: str | None) -> None:
+def time_out(context: CommandContext, name: str, instance_id: str, wait: str | None) -> None:
     """Have a wait for an event time out now. Not in wrangler."""
     body: dict[str, object] = {"status": "timeOut"}
-    _change(asked, name, instance_id, body if wait is None else {**body, "name": wait})
+    _change(context, name, instance_id, body if wait is None else {**body, "name": wait})
 
 
 @instances.command("terminate-all")
@@ -222,12 +222,12 @@ def time_out(asked: Asked, name: str, instance_id: str, wait: str | None) -> Non
 @click.option("--status", type=click.Choice(_TERMINABLE), help="Only instances in this status.")
 @confirmed
 @server_options
-def terminate_all(asked: Asked, name: str, status: str | None, yes: bool) -> None:
+def terminate_all(context: CommandContext, name: str, status: str | None, yes: bool) -> None:
     """End all instances that have not ended."""
     which = f'instances of "{name}"' if status is None else f'{status} instances of "{name}"'
     confirm(f"Terminate all {which}", yes=yes)
-    with asked.client() as client:
-        asked.say(client.terminate_all(name, status), f"All {which} are terminated.")
+    with context.client() as client:
+        context.say(client.terminate_all(name, status), f"All {which} are terminated.")
 
 
 @instances.command("delete", epilog=_ID_HELP)
@@ -235,14 +235,14 @@ def terminate_all(asked: Asked, name: str, status: str | None, yes: bool) -> Non
 @click.argument("ids", metavar="ID...", nargs=-1)
 @click.option("--filename", type=click.Path(exists=True, path_type=Path), help="A JSON file with a list of ids.")
 @server_options
-def delete_instances(asked: Asked, name: str, ids: tuple[str, ...], filename: Path | None) -> None:
+def delete_instances(context: CommandContext, name: str, ids: tuple[str, ...], filename: Path | None) -> None:
     """Delete up to 100 instances with all they stored."""
     wanted = [*ids, *(_ids_in(filename) if filename else ())]
     if not 1 <= len(wanted) <= 100:
         raise click.UsageError(f"Give 1 to 100 ids of instances; these are {len(wanted)}.")
-    with asked.client() as client:
+    with context.client() as client:
         result = client.delete_instances(name, [_id(client, name, one) for one in wanted])
-        asked.answer(result, lambda outcome: _show_deleted(name, outcome))
+        context.answer(result, lambda outcome: _show_deleted(name, outcome))
     if result["errors"]:
         raise SystemExit(1)
 
@@ -269,8 +269,8 @@ def _id(client: Any, name: str, instance_id: str) -> str:
     return str(client.latest(name)) if instance_id == "latest" else instance_id
 
 
-def _change(asked: Asked, name: str, instance_id: str, body: dict[str, object]) -> None:
-    with asked.client() as client:
+def _change(context: CommandContext, name: str, instance_id: str, body: dict[str, object]) -> None:
+    with context.client() as client:
         found = _id(client, name, instance_id)
         result = client.change_status(name, found, body)
-        asked.say(result, f'Instance "{found}" of {name} is {result["status"]}.')
+        context.say(result, f'Instance "{found}" of {name} is {result["status"]}.')

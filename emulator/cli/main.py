@@ -1,4 +1,4 @@
-"""The command line. Parsing here; each command calls one function."""
+"""The command `stepwell` and its subcommands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAILED: Final = 1
 
 
 class Group(click.Group):
-    """A group of commands that suggests the nearest one for a name it does not know."""
+    """A group of commands that suggests the nearest name for an unknown one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -28,8 +28,8 @@ class Group(click.Group):
         from stepwell.emulator.config.problems import did_you_mean
 
         names = self.list_commands(ctx)
-        hint = did_you_mean(name, names) or f"The commands are: {', '.join(names)}."
-        return f'There is no command "{name}". {hint}'
+        hint = did_you_mean(name, names) or f"Commands: {', '.join(names)}."
+        return f'Unknown command "{name}". {hint}'
 
 
 class LazyGroup(Group):
@@ -59,12 +59,12 @@ class LazyGroup(Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="stepwell")
 def main() -> None:
-    """Cloudflare Workflows on your own machine."""
+    """Run Cloudflare Workflows on your own machine."""
     encode_anything(sys.stdout, sys.stderr)
 
 
 def fail(text: str) -> Any:
-    """Ends the command with a message for people."""
+    """Print an error message and exit."""
     click.echo(visible(text), err=True)  # it may quote what user code named
     sys.exit(FAILED)
 

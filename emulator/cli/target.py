@@ -1,4 +1,4 @@
-"""What every command that talks to a running emulator shares: where it is, and how answers are printed."""
+"""What all commands for a running emulator share: how to find it, and how to print its results."""
 
 from __future__ import annotations
 
@@ -17,24 +17,28 @@ from stepwell.emulator.terminal.safe import escaped_in_json
 
 
 def server_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds --port, --token and --json, and hands the command an `Asked` as its first argument.
+    """Add --port, --token and --json, and pass a `CommandContext` as the command's first argument.
 
-    `--local` is accepted and means nothing: a command copied from wrangler works.
+    `--local` is accepted and ignored, so commands copied from wrangler work.
     """
 
-    @click.option("--port", type=click.IntRange(1, 65_535), help="Port of the emulator, instead of looking for it.")
-    @click.option("--token", help="The token that the emulator was started with [STEPWELL_TOKEN].")
-    @click.option("--json", "as_json", is_flag=True, help="Print the result of the REST API as it is.")
+    @click.option(
+        "--port",
+        type=click.IntRange(1, 65_535),
+        help="Port of the running stepwell dev. Default: that of the current project, else 8787.",
+    )
+    @click.option("--token", help="Token that stepwell dev was started with [STEPWELL_TOKEN].")
+    @click.option("--json", "as_json", is_flag=True, help="Print the raw REST API result as JSON.")
     @click.option("--local", is_flag=True, hidden=True)
     @wraps(command)
     def asking(*, port: int | None, token: str | None, as_json: bool, local: bool, **given: Any) -> None:
-        command(Asked(port, token, as_json), **given)
+        command(CommandContext(port, token, as_json), **given)
 
     return asking
 
 
-class Asked:
-    """How a command was called: which server, and which form of answer."""
+class CommandContext:
+    """The server that a command talks to, and the output format."""
 
     def __init__(self, port: int | None, token: str | None, as_json: bool) -> None:
         self._port, self._token = port, token
@@ -52,14 +56,14 @@ class Asked:
             fail(str(error))
 
     def answer(self, result: object, say: Callable[[Any], None]) -> None:
-        """Prints a result: as JSON when that was asked for, else as `say` does."""
+        """Print a result: as JSON with --json, else with `say`."""
         if self.as_json:
             click.echo(_json_text(result))
         else:
             say(result)
 
     def say(self, result: object, sentence: str) -> None:
-        """Prints what has been done; as JSON the result itself."""
+        """Print what was done; with --json the result itself."""
         from stepwell.emulator.cli import tables as show
 
         self.answer(result, lambda _: show.say(show.plain(sentence)))
@@ -67,7 +71,7 @@ class Asked:
 
 def confirmed(command: Callable[..., None]) -> Callable[..., None]:
     """Adds --yes, which `confirm` is to be given, to a command that destroys much."""
-    return click.option("--yes", "-y", is_flag=True, help="Do not ask.")(command)
+    return click.option("--yes", "-y", is_flag=True, help="Skip the confirmation prompt.")(command)
 
 
 def confirm(sentence: str, *, yes: bool) -> None:
@@ -92,5 +96,5 @@ def read_json(text: str, what: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise click.UsageError(
-            f"{what} is not JSON: {text!r} ({error}). Quote it as your shell needs it."
+            f"{what} is not valid JSON: {text!r} ({error}). Check how your shell quotes it."
         ) from None

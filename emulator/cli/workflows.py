@@ -8,7 +8,7 @@ import click
 
 from stepwell.emulator.cli.instances import instances
 from stepwell.emulator.cli.main import Group
-from stepwell.emulator.cli.target import Asked, confirm, confirmed, read_json, server_options
+from stepwell.emulator.cli.target import CommandContext, confirm, confirmed, read_json, server_options
 
 
 @click.group(cls=Group)
@@ -23,10 +23,10 @@ workflows.add_command(instances)
 @click.option("--page", type=click.IntRange(1), default=1, help="Which page to show.")
 @click.option("--per-page", type=click.IntRange(1, 100), help="Rows of a page.")
 @server_options
-def list_workflows(asked: Asked, page: int, per_page: int | None) -> None:
+def list_workflows(context: CommandContext, page: int, per_page: int | None) -> None:
     """List the Workflows of the running Worker."""
-    with asked.client() as client:
-        asked.answer(client.workflows(page, per_page), lambda rows: _show_workflows(rows, page))
+    with context.client() as client:
+        context.answer(client.workflows(page, per_page), lambda rows: _show_workflows(rows, page))
 
 
 def _show_workflows(rows: list[dict[str, Any]], page: int) -> None:
@@ -53,13 +53,13 @@ def _show_workflows(rows: list[dict[str, Any]], page: int) -> None:
 @workflows.command()
 @click.argument("name")
 @server_options
-def describe(asked: Asked, name: str) -> None:
+def describe(context: CommandContext, name: str) -> None:
     """Show a Workflow, its newest version and its instances by status."""
-    with asked.client() as client:
+    with context.client() as client:
         workflow = client.workflow(name)
         versions = client.versions(name)
         result = {**workflow, "latest_version": versions[0] if versions else None}
-        asked.answer(result, _show_workflow)
+        context.answer(result, _show_workflow)
 
 
 def _show_workflow(workflow: dict[str, Any]) -> None:
@@ -92,36 +92,36 @@ def _show_workflow(workflow: dict[str, Any]) -> None:
 @click.option("--cron", help="Which of several schedules, as the wrangler file writes it.")
 @server_options
 def trigger(
-    asked: Asked, name: str, params: str, instance_id: str | None, schedule: bool, cron: str | None
+    context: CommandContext, name: str, params: str, instance_id: str | None, schedule: bool, cron: str | None
 ) -> None:
     """Create an instance. PARAMS is JSON."""
     if schedule or cron is not None:
         if params or instance_id is not None:
             raise click.UsageError("--schedule takes neither PARAMS nor --id: a schedule gives its instance both.")
-        with asked.client() as client:
+        with context.client() as client:
             fired = client.fire_schedule(name, cron)
-            asked.say(fired, f'The schedule of {name} created the instance "{fired["id"]}".')
+            context.say(fired, f'The schedule of {name} created the instance "{fired["id"]}".')
         return
     options: dict[str, object] = {} if instance_id is None else {"instance_id": instance_id}
     if params:
         options["params"] = read_json(params, "PARAMS")
         if isinstance(options["params"], str):
             options["params"] = params  # the API reads a text as JSON itself
-    with asked.client() as client:
+    with context.client() as client:
         created = client.create(name, options)
-        asked.say(created, f'Instance "{created["id"]}" of {name} is {created["status"]}.')
+        context.say(created, f'Instance "{created["id"]}" of {name} is {created["status"]}.')
 
 
 @workflows.command("delete")
 @click.argument("name")
 @confirmed
 @server_options
-def delete_workflow(asked: Asked, name: str, yes: bool) -> None:
+def delete_workflow(context: CommandContext, name: str, yes: bool) -> None:
     """Delete all instances of a Workflow."""
     confirm(f'Delete all instances of "{name}"', yes=yes)
-    with asked.client() as client:
+    with context.client() as client:
         result = client.delete_workflow(name)
-        asked.say(result, f'All instances of "{name}" are deleted. The wrangler file still declares it.')
+        context.say(result, f'All instances of "{name}" are deleted. The wrangler file still declares it.')
 
 
 @workflows.command()
@@ -130,11 +130,11 @@ def delete_workflow(asked: Asked, name: str, yes: bool) -> None:
 @click.option("--finished", "action", flag_value="delete_finished", help="Delete only what has ended.")
 @confirmed
 @server_options
-def wipe(asked: Asked, name: str | None, action: str | None, yes: bool) -> None:
+def wipe(context: CommandContext, name: str | None, action: str | None, yes: bool) -> None:
     """Delete all instances, of Workflow NAME or of every one; their ids can be used again. Not in wrangler."""
     what = {"terminate": "Terminate all instances", "delete_finished": "Delete all finished instances"}
     sentence = f"{what.get(action or '', 'Delete all instances')} of {name or 'every Workflow'}"
     confirm(sentence, yes=yes)
-    with asked.client() as client:
+    with context.client() as client:
         result = client.wipe(action or "delete", name)
-        asked.say(result, f"{sentence}: {result['instances']}.")
+        context.say(result, f"{sentence}: {result['instances']}.")

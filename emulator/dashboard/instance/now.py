@@ -107,7 +107,7 @@ def _failure(steps: Sequence[StepView], error: ErrorView) -> Failure:
 
 def _sentence(row: InstanceRow, items: Sequence[NowItem], steps: Iterable[StepView], *, defined: bool) -> str:
     if not defined and row.ended_at is None:
-        return "Blocked: the Worker has no code for this Workflow now. It goes on when the class is back."
+        return "Suspended: this Workflow is not defined in the Worker. It resumes when the class is back."
     if row.status is Status.ROLLING_BACK:
         return _rolling_back(steps)
     plain = {

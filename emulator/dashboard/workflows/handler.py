@@ -25,7 +25,7 @@ from stepwell.emulator.dashboard.workflows.view import (
     workflow_card,
 )
 from stepwell.emulator.engine.definitions import WorkflowState
-from stepwell.emulator.limits import TABLE
+from stepwell.emulator.limits import DEFAULT_RETENTION, TABLE
 from stepwell.emulator.storage.records import InstanceRow, PageFilter, Status, WorkflowRow
 from stepwell.emulator.storage.view_records import ListPage
 from stepwell.emulator.web.whole_numbers import whole_number
@@ -170,20 +170,29 @@ class WorkflowPages:
         return page(request, "clock.html", frame, view)
 
     def limits(self, request: Request) -> Response:
-        limits = self._reads.parts.engine.limits
+        """The limits in force beside Cloudflare's, then the overrides of single Workflows."""
+        limits, settings = self._reads.parts.engine.limits, self._reads.parts.settings
         rows: list[dict[str, Any]] = [
             {
                 "name": row.name,
                 "sentence": row.sentence,
                 "unit": row.unit,
                 "value": getattr(limits, row.name),
-                "paid": row.paid,
-                "changed": getattr(limits, row.name) != row.paid,
+                "paid": row.on_cloudflare,
+                "changed": getattr(limits, row.name) != row.on_cloudflare,
+                "enforced": settings.enforce_retention or row.name not in DEFAULT_RETENTION,
                 "source": row.source,
             }
             for row in TABLE
         ]
-        return page(request, "limits.html", self._reads.frame(request, "Limits", section="limits"), {"rows": rows})
+        units = {row.name: row.unit for row in TABLE}
+        own = [
+            {"workflow": workflow, "name": name, "unit": units[name], "value": value}
+            for workflow, values in limits.of_workflows.items()
+            for name, value in values.items()
+        ]
+        frame = self._reads.frame(request, "Limits", section="limits")
+        return page(request, "limits.html", frame, {"rows": rows, "own": own})
 
     def help(self, request: Request) -> Response:
         return page(

@@ -77,7 +77,7 @@ def test_trigger_with_any_json(run: Run, fresh: DevProcess, params: str) -> None
 def test_trigger_with_what_is_no_json_does_nothing(run: Run, fresh: DevProcess) -> None:
     result = run("workflows", "trigger", "quick", "{a:1}", code=2)
 
-    assert "PARAMS is not JSON: '{a:1}'" in said(result)
+    assert "PARAMS is not valid JSON: '{a:1}'" in said(result)
     assert fresh.get("/client/v4/accounts/any/workflows/quick/instances")["result"] == []
 
 

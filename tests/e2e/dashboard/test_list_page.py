@@ -228,7 +228,7 @@ def test_the_palette_says_that_it_finds_nothing_and_closes_at_one_escape(shop: R
 
     page.keyboard.press("Escape")
     expect(page.locator("#palette")).not_to_be_visible()
-    expect(page.locator("h1")).to_have_text("Limits in force")
+    expect(page.locator("h1")).to_have_text("Limits")
 
 
 def test_the_box_at_the_top_searches_as_one_types_and_lets_the_focus_pass(shop: Running, open_page: Open) -> None:

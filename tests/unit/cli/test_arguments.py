@@ -34,7 +34,7 @@ def test_durations_are_cloudflares_and_the_short_ones_of_shells(text: str, ms: i
 
 @pytest.mark.parametrize("text", ["", "soon", "1x", "-5", "1 day 2 hours", "d"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="is no duration"):
+    with pytest.raises(click.BadParameter, match="Invalid duration"):
         _duration(text)
 
 
@@ -92,12 +92,12 @@ def unused_tcp_port() -> int:
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        (("workflow",), 'There is no command "workflow". Did you mean "workflows"?'),
-        (("dve",), 'There is no command "dve". Did you mean "dev"?'),
-        (("workflows", "trigr", "flow"), 'There is no command "trigr". Did you mean "trigger"?'),
-        (("workflows", "instances", "lst"), 'There is no command "lst". Did you mean "list"?'),
-        (("clock", "advanse", "1d"), 'There is no command "advanse". Did you mean "advance"?'),
-        (("clock", "zzz"), 'There is no command "zzz". The commands are: advance, next, show, stop.'),
+        (("workflow",), 'Unknown command "workflow". Did you mean "workflows"?'),
+        (("dve",), 'Unknown command "dve". Did you mean "dev"?'),
+        (("workflows", "trigr", "flow"), 'Unknown command "trigr". Did you mean "trigger"?'),
+        (("workflows", "instances", "lst"), 'Unknown command "lst". Did you mean "list"?'),
+        (("clock", "advanse", "1d"), 'Unknown command "advanse". Did you mean "advance"?'),
+        (("clock", "zzz"), 'Unknown command "zzz". Commands: advance, next, show, stop.'),
     ],
 )
 def test_an_unknown_command_is_answered_with_the_nearest(command: tuple[str, ...], expected: str) -> None:
@@ -112,7 +112,7 @@ def test_moving_the_clock_back_is_refused_with_the_way_to_real_time(duration: st
     result = CliRunner().invoke(main, ["clock", "advance", *duration.split(), "--port", "9"])
 
     assert result.exit_code == 2
-    assert f"'{duration}' is negative, and the clock only moves forward" in " ".join(result.output.split())
+    assert f"'{duration}' is negative; the clock only moves forward" in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize(
