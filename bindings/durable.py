@@ -139,9 +139,22 @@ class SqlCursor:
         row = next(self._rows, None)
         return JsDict(done=True, value=None) if row is None else JsDict(done=False, value=self._dict(row))
 
-    def raw(self) -> Iterator[list[Value]]:
-        rows: Iterator[list[Value]] = self._rows
-        return rows
+    def raw(self) -> RawRows:
+        """The rows as lists, in the order of `columnNames`."""
+        return RawRows(self._rows)
+
+
+class RawRows:
+    """An iterator of rows, with JavaScript's `toArray`."""
+
+    def __init__(self, rows: Iterator[list[Value]]) -> None:
+        self._rows = rows
+
+    def __iter__(self) -> Iterator[list[Value]]:
+        return self._rows
+
+    def toArray(self) -> list[list[Value]]:
+        return list(self._rows)
 
 
 class SyncKv:

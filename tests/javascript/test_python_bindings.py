@@ -10,10 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.e2e.process import DevProcess, until
+from tests.e2e.process import READY, DevProcess, until
 from tests.javascript.conftest import NODE_MODULES, needs_runtime
 
 pytestmark = needs_runtime
+#: How long wrangler may take to start on a machine that is busy, in seconds.
+START_S = 90
 
 SHOP = """
 from datetime import datetime, timedelta
@@ -290,6 +292,7 @@ def run(
     runtime = "wrangler" if request.param == "wrangler" else "auto"
     arguments = ("-c", shop, "-c", back, "--port", "0", "--runtime", runtime)
     with DevProcess(*arguments, cwd=folder, env={"CLOUDFLARE_API_TOKEN": "", "HOME": str(folder)}) as dev:
+        until("the start", lambda: READY.search(dev.output), START_S, lambda: dev.last_words)
         yield Run(dev, "python" if request.param == "python" else "javascript")
 
 

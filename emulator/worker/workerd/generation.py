@@ -127,6 +127,8 @@ class RuntimeGeneration:
         self._tasks: set[asyncio.Task[None]] = set()
         #: Requests under way; counted by the front door on its own thread.
         self.requests = 0
+        #: Calls of bindings by Python under way; counted on the engine's loop.
+        self.uses = 0
         #: Whether requests keep the process from ending.
         self._requests_count = True
 
@@ -212,7 +214,7 @@ class RuntimeGeneration:
         return (await self._process()).caretaker
 
     def _end_if_unused(self) -> None:
-        if not self._retired or self.stopped or self._passes:
+        if not self._retired or self.stopped or self._passes or self.uses:
             return
         if not self.requests or not self._requests_count:
             self._stopping = asyncio.ensure_future(self._stop())

@@ -13,7 +13,6 @@ import json
 import socket
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -39,24 +38,52 @@ from stepwell.emulator.worker.workerd.wire import error_info, read_frame, write_
 _PATH: Final = "/__stepwell/use"
 #: How long synchronous code waits for a binding, in seconds.
 _PATIENCE_S: Final = 60
+_ENDED: Final = "The runtime that held the binding has ended or was started again with new code. Try again."
 
 
-@dataclass(slots=True)
 class _Line:
-    """An open socket to the stand-in, and the answers that it owes."""
+    """An open socket to the stand-in, and the answers that it owes.
 
-    generation: RuntimeGeneration
-    socket: WireSocket
-    waiting: dict[int, asyncio.Future[Value]]
-    stand_in: StandIn
+    What the stand-in keeps for further calls, such as an object of R2, is reached by the same socket only.
+    """
 
+    def __init__(self, generation: RuntimeGeneration, socket: WireSocket, stand_in: StandIn) -> None:
+        self.generation = generation
+        self.socket = socket
+        self._stand_in = stand_in
+        self._waiting: dict[int, asyncio.Future[Value]] = {}
+        self._numbers = count(1)
+        socket.listener = self
+
+    # -- Reach, for what is kept
+    async def use(self, call: dict[str, Any]) -> Value:
+        if self.socket.closed:
+            raise JsException(ErrorInfo("Error", _ENDED))
+        n = next(self._numbers)
+        answer: asyncio.Future[Value] = asyncio.get_running_loop().create_future()
+        self._waiting[n] = answer
+        self.generation.uses += 1
+        try:
+            self.socket.send(write_frame({"t": "use", "n": n, "call": call}))
+            return await answer
+        finally:
+            self.generation.uses -= 1
+            self.generation.request_ended()
+
+    def use_now(self, call: dict[str, Any]) -> Value:
+        return self._stand_in.use_now(call)
+
+    async def fetch(self, call: dict[str, Any], request: Request) -> Response:
+        return await self._stand_in.fetch(call, request)
+
+    # -- Listener
     def text_received(self, text: str) -> None:
         head, body = read_frame(text)
-        answer = self.waiting.pop(head["n"])
+        answer = self._waiting.pop(head["n"])
         if answer.done():
             return
         if "error" in head:
-            info = self.generation.map_info(self.stand_in.name, error_info(head["error"]))
+            info = self.generation.map_info(self._stand_in.name, error_info(head["error"]))
             answer.set_exception(JsException(info))
         else:
             answer.set_result(self._value(as_proxies(decode(body)), head.get("handle"), head.get("streams", [])))
@@ -65,10 +92,7 @@ class _Line:
         if handle is None:
             return value
         held: Any
-        if streams == [""]:
-            held = held_stream(self.stand_in, handle, "")
-        else:
-            held = HeldObject(value, self.stand_in, handle, streams)
+        held = held_stream(self, handle, "") if streams == [""] else HeldObject(value, self, handle, streams)
         weakref.finalize(held, self._release, handle)
         return held
 
@@ -79,10 +103,10 @@ class _Line:
     def bytes_received(self, data: bytes) -> None: ...
 
     def socket_lost(self) -> None:
-        for answer in self.waiting.values():
+        for answer in self._waiting.values():
             if not answer.done():
-                answer.set_exception(JsException(ErrorInfo("Error", "The runtime that holds the binding ended.")))
-        self.waiting.clear()
+                answer.set_exception(JsException(ErrorInfo("Error", _ENDED)))
+        self._waiting.clear()
 
 
 class StandIn:
@@ -105,7 +129,6 @@ class StandIn:
         self._left_out = left_out
         self._exports: Exports | None = None
         self._line: _Line | None = None
-        self._numbers = count(1)
         self._starting = asyncio.Lock()
 
     @property
@@ -146,12 +169,7 @@ class StandIn:
 
     # -- Reach
     async def use(self, call: dict[str, Any]) -> Value:
-        line = await self._connected()
-        n = next(self._numbers)
-        answer: asyncio.Future[Value] = asyncio.get_running_loop().create_future()
-        line.waiting[n] = answer
-        line.socket.send(write_frame({"t": "use", "n": n, "call": call}))
-        return await answer
+        return await (await self._connected()).use(call)
 
     def use_now(self, call: dict[str, Any]) -> Value:
         generation = self._runtime.generation
@@ -207,9 +225,7 @@ class StandIn:
             socket = await (await generation.ready(self.name)).open_runs()
         except (WorkerLoadError, HostCrashed, OSError) as error:
             raise JsException(ErrorInfo("Error", f"The binding cannot be reached: {error}")) from None
-        line = _Line(generation, socket, {}, self)
-        socket.listener = line
-        return line
+        return _Line(generation, socket, self)
 
 
 def _used(doors: Doors, call: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.e2e.process import DevProcess, until
+from tests.e2e.process import READY, DevProcess, until
 
 ROOT = Path(__file__).parents[3]
 NODE_MODULES = ROOT / "fixtures" / "node" / "node_modules"
@@ -28,6 +28,8 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevProcess]:
     path = f"{NODE_MODULES / '.bin'}:/usr/local/bin:/usr/bin:/bin"
     arguments = ("-c", "wrangler.jsonc", "-c", "thumbs/wrangler.jsonc", "--port", "0")
     with DevProcess(*arguments, cwd=folder, env={"PATH": path}) as dev:
+        # wrangler takes its time on a machine that is busy
+        until("the start", lambda: READY.search(dev.output), 90, lambda: dev.last_words)
         yield dev
 
 
