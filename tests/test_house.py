@@ -151,6 +151,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
 #: Of a library that a package may use, the files that do.
 ONLY_IN = {
     "apsw": {
+        "emulator/storage/checking.py",
         "emulator/storage/checkpoints.py",
         "emulator/storage/connection.py",
         "emulator/storage/reader.py",

@@ -48,6 +48,7 @@ def definition_of(project: Project, workflow: WorkflowConfig) -> WorkflowDefinit
 def open_engine(settings: Settings, database: str) -> Engine:
     """An engine on its database, with the clock's skew as it was left."""
     store = SqliteStore(database, settings.synchronous)
+    store.check_in_background()
     clock: Clock = SystemClock(int(store.setting(SKEW_SETTING) or 0), settings.time_scale)
     return Engine(
         store,

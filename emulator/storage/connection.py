@@ -23,8 +23,9 @@ Synchronous: TypeAlias = Literal["normal", "full"]
 #: "Step" in ASCII: marks a database as ours (PRAGMA application_id).
 APPLICATION_ID: Final = 0x53746570
 
-#: Up to this size (8 MB) a database is checked when it is opened: it takes some 20 ms.
-_CHECKED_PAGES: Final = 2_048
+#: Up to this size (8 MB) a database is checked when it is opened: it takes some 20 ms. A larger one is checked
+#: in the background (checking.py).
+CHECKED_PAGES: Final = 2_048
 #: How long a connection waits for the lock of another.
 BUSY_MS: Final = 5_000
 
@@ -221,7 +222,7 @@ def _check_owner(db: apsw.Connection, path: str) -> None:
 
 def _check_health(db: apsw.Connection, path: str) -> None:
     """A damaged database is refused before anything depends on it; a large one only where the damage is read."""
-    if int(db.pragma("page_count")) > _CHECKED_PAGES:
+    if int(db.pragma("page_count")) > CHECKED_PAGES:
         return
     found = " ".join(str(db.execute("PRAGMA quick_check(1)").get).split()).removeprefix("*** in database main *** ")
     if found != "ok":

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import apsw
 
+from stepwell.emulator.storage.checking import BackgroundCheck
 from stepwell.emulator.storage.checkpoints import Checkpoints
 from stepwell.emulator.storage.codes import (
     CAUSE_CODES,
@@ -54,6 +55,7 @@ class SqliteStore(SqliteReader):
         self._readers: list[SqliteReader] = []
         self._config_keys: dict[Called, int] = {}
         self._turn = Turn(self._db, path)
+        self._check: BackgroundCheck | None = None
         self._checkpoints = None if path == ":memory:" else Checkpoints(path, self._db)
 
     def reader(self) -> SqliteReader:
@@ -63,6 +65,11 @@ class SqliteStore(SqliteReader):
         reader = SqliteReader(open_reader(self._path))
         self._readers.append(reader)
         return reader
+
+    def check_in_background(self) -> None:
+        """Checks a large database while it is used; what is damaged is logged."""
+        if self._path != ":memory:":
+            self._check = BackgroundCheck(self._path)
 
     # -- transactions
     @property
@@ -120,6 +127,8 @@ class SqliteStore(SqliteReader):
             # A page that is being made at this moment keeps its connection, which ends with the process.
             with contextlib.suppress(apsw.ThreadingViolationError):
                 reader.close()
+        if self._check is not None:
+            self._check.stop()
         if self._checkpoints is not None:
             self._checkpoints.stop()
         super().close()

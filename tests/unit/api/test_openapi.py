@@ -74,7 +74,7 @@ def test_a_response_names_the_codes_that_it_may_carry() -> None:
     responses = rest_description()["paths"][path]["get"]["responses"]
 
     assert "10400 workflows.api.error.instance.not_found" in responses["404"]["description"]
-    assert sorted(responses) == ["200", "400", "401", "403", "404", "413", "503"]
+    assert sorted(responses) == ["200", "400", "401", "403", "404", "413", "500", "503"]
 
 
 @pytest.mark.anyio

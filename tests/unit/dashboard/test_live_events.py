@@ -26,6 +26,9 @@ class Observed:
     def at_failure(self, callback: Any) -> None:
         self.fail = callback
 
+    def at_hold(self, callback: Any) -> None:
+        self.hold = callback
+
 
 @pytest.fixture
 def notices() -> Notices:

@@ -7,6 +7,8 @@ from pathlib import Path
 import apsw
 import pytest
 
+from stepwell.emulator.storage import checking
+from stepwell.emulator.storage.checking import BackgroundCheck
 from stepwell.emulator.storage.connection import (
     APPLICATION_ID,
     StorageError,
@@ -251,3 +253,29 @@ def test_a_row_whose_text_is_damaged_does_not_hide_the_others(shelves, tmp_path)
     rows = shelf.store.reader().instances(PageFilter(), Page(10))
 
     assert sorted(row.id for row in rows) == ["a", "c"]
+
+
+def test_a_large_database_is_checked_in_the_background(shelves, tmp_path, monkeypatch, caplog) -> None:
+    monkeypatch.setattr(checking, "CHECKED_PAGES", 0)
+    path = tmp_path / "s.sqlite"
+    shelf = shelves(str(path))
+    for n in range(200):
+        shelf.add(f"instance-{n}")
+    shelf.store.close()
+    with path.open("r+b") as file:  # the beginnings of all pages but the first
+        for page in range(1, path.stat().st_size // 4096):
+            file.seek(page * 4096)
+            file.write(b"\xff" * 8)
+
+    BackgroundCheck(str(path))._thread.join()
+
+    assert f"{path} is damaged" in caplog.text
+
+
+def test_the_check_of_a_sound_database_says_nothing(tmp_path, monkeypatch, caplog) -> None:
+    monkeypatch.setattr(checking, "CHECKED_PAGES", 0)
+    store = SqliteStore(str(tmp_path / "s.sqlite"))
+    store.check_in_background()
+    store.close()
+
+    assert caplog.text == ""
