@@ -112,8 +112,14 @@ class Steps:
             output = f',"output":{self._output(step)}'
         return (
             f'{{"name":{_quoted(step.public_name)},"type":"step",{times},"success":{success},'
-            f'"config":{step.config},"attempts":{attempts}{output}}}'
+            f'"config":{step.config},"attempts":{attempts}{output}{self._next_attempt(step)}}}'
         )
+
+    def _next_attempt(self, step: StepRow) -> str:
+        """When a step is tried again; Cloudflare's API does not say."""
+        if self.explorer or step.state is not StepState.RETRYING or step.due_at is None:
+            return ""
+        return f',"next_attempt":{{"attempt":{step.attempts + 1},"at":{_json_time(step.due_at)}}}'
 
     def _output(self, step: StepRow) -> str:
         """The stored text itself where nothing of it is to be hidden or written otherwise."""

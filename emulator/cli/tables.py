@@ -152,6 +152,7 @@ def print_step(step: Mapping[str, Any], *, with_output: bool, most: int, over: b
             "State": "[yellow]given up: the instance ended without it[/]" if given_up else None,
             "Success": {None: None, True: "[green]yes[/]", False: "[red]no[/]"}[step.get("success")],
             "Error": error(step.get("error")),
+            "Next": None if given_up else _next_attempt(step),
             "Output": value(step["output"], most) if with_output and "output" in step else None,
         },
         indent=2,
@@ -161,6 +162,11 @@ def print_step(step: Mapping[str, Any], *, with_output: bool, most: int, over: b
             _attempt(number, _ended(attempt, step), over=over) for number, attempt in enumerate(step["attempts"], 1)
         ]
         print_table(("  Attempt", "Start", "Duration", "State", "Error"), rows)
+
+
+def _next_attempt(step: Mapping[str, Any]) -> str | None:
+    following = step.get("next_attempt")
+    return None if following is None else f"attempt {following['attempt']} at {time(following['at'])}"
 
 
 def _ended(attempt: Mapping[str, Any], step: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -177,3 +177,13 @@ def test_a_step_tells_what_its_record_says(name: str, changes: dict[str, Any], e
         "attempts": [{**attempt, "error": None}],
         **times,
     }
+
+
+def test_a_step_that_is_tried_again_says_which_attempt_comes_when() -> None:
+    row = step(state=StepState.RETRYING, ended_at=None, due_at=60_000, output=None)
+
+    (view,) = views([row], entry(1, T.ATTEMPT_STARTED, 1), entry(2, T.ATTEMPT_ERRORED, 1, error={"name": "E"}))
+    (local,) = views([row], explorer=True)
+
+    assert view["next_attempt"] == {"attempt": 2, "at": "1970-01-01T00:01:00.000Z"}
+    assert "next_attempt" not in local

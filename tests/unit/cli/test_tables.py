@@ -38,3 +38,12 @@ def test_names_of_user_code_are_shown_with_escapes(capsys: pytest.CaptureFixture
     print_step({**OPEN, "name": "\x1b[2J[red]"}, with_output=True, most=100, over=False)
 
     assert "Name:  \\x1b[2J[red]\n" in capsys.readouterr().out
+
+
+def test_a_step_says_when_its_next_attempt_comes(capsys: pytest.CaptureFixture[str]) -> None:
+    step = {"name": "charge-1", "type": "step", "start": "2026-03-01T09:00:00.000Z", "end": None, "attempts": []}
+    following = {"attempt": 2, "at": "2026-03-01T09:00:10.000Z"}
+
+    print_step({**step, "success": None, "next_attempt": following}, with_output=True, most=100, over=False)
+
+    assert "attempt 2 at 2026-03-01" in capsys.readouterr().out
