@@ -42,14 +42,24 @@ def duration_ms(value: object, *, lenient: bool = False) -> int:
     `lenient` reads miniflare's grammar instead of workerd's (compat switch `duration_grammar`).
     Raises `InvalidDuration` for everything that is neither a finite number nor a text of the grammar.
     """
+    return int(exact_ms(value, lenient=lenient))
+
+
+def exact_ms(value: object, *, lenient: bool = False) -> int | float:
+    """As `duration_ms`, with the fraction of a millisecond that Cloudflare shows."""
     if isinstance(value, str):
         return _text_ms(value, lenient=lenient)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise InvalidDuration(value)
-    return int(value)
+    return _whole(value)
 
 
-def _text_ms(text: str, *, lenient: bool) -> int:
+def _whole(ms: int | float) -> int | float:
+    """2, not 2.0."""
+    return int(ms) if isinstance(ms, float) and ms.is_integer() else ms
+
+
+def _text_ms(text: str, *, lenient: bool) -> int | float:
     if len(text) > _LONGEST:
         raise InvalidDuration(text)
     digits = text.strip(_WHITE_SPACE)
@@ -59,7 +69,7 @@ def _text_ms(text: str, *, lenient: bool) -> int:
     if match is None or not match[1].isascii():
         raise InvalidDuration(text)
     number, unit = match[1], _UNIT_MS[match[2].lower()]
-    return int(float(number) * unit) if "." in number else int(number) * unit
+    return _whole(float(number) * unit) if "." in number else int(number) * unit
 
 
 def describe_ms(duration: int) -> str:

@@ -13,7 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from stepwell.bindings.errors import ErrorInfo, HostCrashed, NonRetryableDelayError, WorkflowFatalError, error_info
+from stepwell.bindings.errors import (
+    NON_RETRYABLE,
+    ErrorInfo,
+    HostCrashed,
+    NonRetryableDelayError,
+    WorkflowFatalError,
+    error_info,
+)
 from stepwell.bindings.ports import RollbackInput, RollbackOptions, StepContext, StepResult
 from stepwell.bindings.values import Encoded
 from stepwell.emulator.clock import resolve
@@ -202,7 +209,7 @@ class RollingBack:
         except HostCrashed:
             raise
         except Exception as error:  # noqa: BLE001 - user code may raise anything
-            return error_info(error)
+            return _as_rpc_brings(error_info(error))
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -261,6 +268,11 @@ class RollingBack:
             if not deadline.is_over:
                 deadline.cancel()
                 core.parked -= 1
+
+
+def _as_rpc_brings(error: ErrorInfo) -> ErrorInfo:
+    """A handler's NonRetryableError has lost its name on its way to workerd's engine; the message has it."""
+    return error.folded() if error.name == NON_RETRYABLE else error
 
 
 async def _call(options: RollbackOptions, given: RollbackInput) -> None:

@@ -18,7 +18,7 @@ from typing import Final
 
 from stepwell.bindings import values
 from stepwell.bindings.context import current_step
-from stepwell.bindings.durations import InvalidDuration, describe_ms, duration_ms
+from stepwell.bindings.durations import InvalidDuration, describe_ms, duration_ms, exact_ms
 from stepwell.bindings.errors import (
     EngineError,
     ErrorInfo,
@@ -209,7 +209,7 @@ class Steps:
         await self._begin()
         checked = names.step_name(name, self._limits.step_name_length)
         try:
-            ms = duration_ms(duration, lenient=self._core.compat.lenient_durations)
+            ms = exact_ms(duration, lenient=self._core.compat.lenient_durations)
         except InvalidDuration as error:
             raise EngineError(str(error), name="TypeError") from None
         await self._sleep(checked, ms, site)
@@ -219,7 +219,7 @@ class Steps:
         checked = names.step_name(name, self._limits.step_name_length)
         await self._sleep(checked, _timestamp_ms(timestamp) - self._core.clock.now(), site)
 
-    async def _sleep(self, name: str, ms: int, site: CallSite | None) -> None:
+    async def _sleep(self, name: str, ms: int | float, site: CallSite | None) -> None:
         known = self._records.get((StepKind.SLEEP, name, self._counts[StepKind.SLEEP, name] + 1))
         if known is None:  # what is stored counts, not what a replay computes (row W15 of the seeds)
             if ms < 0:
@@ -234,7 +234,7 @@ class Steps:
             return
         await self._end_of_records(row)
         if is_new:
-            row.due_at = due_in(self._core.clock, ms)
+            row.due_at = due_in(self._core.clock, int(ms))
             self._core.store.insert_step(self._run.instance.key, row, site)
             self._run.instance.log(_T.SLEEP_STARTED, step=row.seq)
             if self._skips(row):

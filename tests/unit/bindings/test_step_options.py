@@ -25,7 +25,7 @@ async def given_config(step: ImplicitStep, port: Any, config: Any) -> Any:
         ({}, {}),
         ({"timeout": "1 minute", "sensitive": "output"}, {"timeout": "1 minute", "sensitive": "output"}),
         ({"retries": {"limit": 2, "delay": None}, "timeout": None}, {"retries": {"limit": 2}}),
-        ({"timeout": jsnull, "retries": {"limit": jsnull}}, {"timeout": None, "retries": {"limit": None}}),
+        ({"timeout": jsnull, "retries": {"limit": jsnull}}, {"timeout": jsnull, "retries": {"limit": jsnull}}),
         (JsDict(retries=JsDict(limit=1)), {"retries": {"limit": 1}}),
         ("5 minutes", "5 minutes"),
         (jsnull, jsnull),
@@ -165,7 +165,7 @@ async def test_a_time_to_sleep_until_is_handed_on_as_it_is(step: ImplicitStep, p
 async def test_jsnull_is_null_for_the_engine(step: ImplicitStep, port: Any) -> None:
     await step.sleep("z", jsnull)
 
-    assert port.sleeps == [("z", None)]
+    assert port.sleeps == [("z", jsnull)]
 
 
 async def test_an_event_is_a_dict_with_attributes(step: ImplicitStep, port: Any) -> None:
@@ -183,7 +183,7 @@ async def test_an_event_is_a_dict_with_attributes(step: ImplicitStep, port: Any)
         ("1 hour", {"type": "t", "timeout": "1 hour"}),
         (5, {"type": "t", "timeout": 5}),
         (None, {"type": "t"}),
-        (jsnull, {"type": "t", "timeout": None}),
+        (jsnull, {"type": "t", "timeout": jsnull}),
     ],
 )
 async def test_the_timeout_of_a_wait_is_handed_on(

@@ -7,10 +7,11 @@ import json
 
 import pytest
 
-from stepwell.bindings.errors import NonRetryableError
+from stepwell.bindings.errors import ErrorInfo, NonRetryableError
 from stepwell.bindings.ports import StreamOutput
 from stepwell.bindings.values import decode
 from stepwell.emulator.clock import turns
+from stepwell.emulator.engine.passes.rollback import _as_rpc_brings
 from stepwell.emulator.storage.records import EventType
 
 pytestmark = pytest.mark.anyio
@@ -436,3 +437,9 @@ async def test_a_delay_function_of_a_handler_is_asked(world) -> None:
 
     assert world.journal == [0, 70]
     assert world.status() == "errored"
+
+
+def test_the_name_of_a_handlers_non_retryable_error_is_in_its_message() -> None:
+    brought = _as_rpc_brings(ErrorInfo("NonRetryableError", "never"))
+
+    assert brought.public() == {"name": "Error", "message": "NonRetryableError: never"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -350,3 +351,15 @@ async def test_timedelta_is_no_duration(world, caught) -> None:
     await world.create()
 
     assert await world.output() == "TypeError"
+
+
+@pytest.mark.parametrize(("duration", "shown"), [(2.5, 2.5), ("0.0015 seconds", 1.5), (2.0, 2), (3, 3)])
+async def test_a_fraction_of_a_millisecond_stays_in_the_history(world, duration, shown) -> None:
+    async def flow(params, step):
+        await step.sleep("nap", duration)
+
+    await world.start(flow)
+    await world.create("one")
+    await world.advance(10)
+
+    assert json.loads(world.steps()["nap-1"].config)["durationMs"] == shown
