@@ -32,6 +32,9 @@ _BUILD: Final = re.compile(r"^\s*(?P<function>)(?P<file>[^\s:]+\.\w+):(?P<line>\
 #: What esbuild says is wrong, or what a script threw.
 _SAID: Final = re.compile(r"^(?:\S+ \[ERROR\] |Uncaught |(?=\w*Error: ))(.+)$")
 _CAUSES_SHOWN: Final = 6
+#: What is shown of a message and of a stack, in characters. With all of one of 20 MB a page took 88 s.
+_LONGEST_MESSAGE: Final = 8_000
+_LONGEST_STACK: Final = 24_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +104,21 @@ def no_source(_: str) -> None:
 
 
 def error_view(info: ErrorInfo, read: ReadSource = no_source, causes: int = _CAUSES_SHOWN) -> ErrorView:
+    """The error as a page shows it: of a very long message or stack the beginning and the end."""
     cause = error_view(info.cause, read, causes - 1) if info.cause is not None and causes > 0 else None
-    stack = info.stack or ""
+    name, message = _bearable(info.name, _LONGEST_MESSAGE), _bearable(info.message, _LONGEST_MESSAGE)
+    stack = _bearable(info.stack or "", _LONGEST_STACK)
     frames = tuple(stack_frames(stack, read))
-    return ErrorView(info.name, info.message, frames, stack, cause, explain(info.name, info.message))
+    return ErrorView(name, message, frames, stack, cause, explain(name, message))
+
+
+def _bearable(text: str, most: int) -> str:
+    """At most about `most` characters, with a line that says how many are missing and where they are."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    left_out = f"... ({len(text) - 2 * half:,} characters left out; the REST API has them all)"
+    return f"{text[:half]}\n{left_out}\n{text[-half:]}"
 
 
 def load_error(text: str, read: ReadSource = no_source) -> ErrorView:

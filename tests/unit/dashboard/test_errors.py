@@ -142,3 +142,15 @@ def test_each_refusal_of_the_engine_is_explained_by_itself(message: str) -> None
 
     assert found is not None
     assert found != general
+
+
+def test_of_a_very_long_error_the_beginning_and_the_end_are_shown() -> None:
+    message, stack = "begin" + "x" * 20_000_000 + "end", "first\n" + "    at f (/a/b.js:1:1)\n" * 500_000 + "last"
+
+    view = error_view(ErrorInfo("Error", message, stack))
+
+    assert (view.message[:5], view.message[-3:]) == ("begin", "end")
+    assert (view.stack[:5], view.stack[-4:]) == ("first", "last")
+    assert "characters left out" in view.message
+    assert len(view.message) + len(view.stack) < 40_000
+    assert len(view.frames) < 2_000
