@@ -89,6 +89,8 @@ class RemoteAnswer(asyncio.Future[Any]):
     def __init__(self, stood_ms: Callable[[], Coroutine[Any, Any, int]]) -> None:
         super().__init__()
         self.stood_ms = stood_ms
+        #: Called when the answer comes after its time was over, and is ignored.
+        self.late: Callable[[], None] | None = None
 
 
 #: The callback of a step: called once per attempt. Returns the result, a coroutine for it, or a `RemoteAnswer`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, Final
 
 from stepwell.bindings.ports import RunEvent, Schedule
@@ -10,12 +11,13 @@ from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.definitions import WorkflowState
 from stepwell.emulator.engine.history import given_params
 from stepwell.emulator.engine.lifecycle import BUSY, check_transition
-from stepwell.emulator.storage.records import EventType, Status
+from stepwell.emulator.storage.records import EventType, LogRow, Status
 
 if TYPE_CHECKING:
     from stepwell.emulator.engine.passes.run import Run
 
 _T = EventType
+_log = logging.getLogger("stepwell.engine")
 
 _MOOD_OF_STATUS: Final = {Status.RUNNING: _T.WORKFLOW_RUNNING, Status.WAITING: _T.WORKFLOW_WAITING}
 
@@ -51,6 +53,13 @@ class Instance:
         self.last_event_id += len(types)
         core.store.append(self.key, first, core.clock.now(), types, step, attempt, detail)
         core.changes.note(self.key)
+
+    def warn(self, text: str, *, step: int | None = None, attempt: int | None = None) -> None:
+        """Says something to people: in the terminal, and in the logs of the instance or its step."""
+        core = self._core
+        _log.warning("%s", text, extra={"instance": self})
+        if core.store.status(self.key) is not None:
+            core.store.add_logs(self.key, [LogRow(0, core.clock.now(), step, attempt, "warning", text)])
 
     def log_mood(self, mood: EventType) -> None:
         if mood is _T.WORKFLOW_WAITING and not self._core.compat.waiting_status:

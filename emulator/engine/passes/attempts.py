@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,8 +141,18 @@ class Attempts:
             return result
         if isinstance(result, RemoteAnswer):
             self._core.commits.others_go_on()
-            return await self._core.callbacks.answered(settings.timeout_ms, result)
-        return await self._core.callbacks.within(settings.timeout_ms, result)
+            return await self._core.callbacks.answered(settings.timeout_ms, result, self._late(row))
+        return await self._core.callbacks.within(settings.timeout_ms, result, self._late(row))
+
+    def _late(self, row: StepRow) -> Callable[[], None]:
+        """Says that a timed-out attempt has ended after all."""
+        attempt = row.attempts
+
+        def late() -> None:
+            text = f'attempt {attempt} of step "{row.public_name}" ended after its timeout: its result was ignored'
+            self._instance.warn(text, step=row.seq, attempt=attempt)
+
+        return late
 
     async def _succeeded(
         self, row: StepRow, result: StepResult, timeout_ms: int, began_at: int

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio.tasks import _enter_task, _leave_task
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
@@ -44,6 +44,10 @@ class _Outcome(asyncio.Future[Any]):
     def give_up(self) -> None:
         self.fail(_TimeIsUp())
 
+    @property
+    def is_given_up(self) -> bool:
+        return self.done() and not self.cancelled() and isinstance(self.exception(), _TimeIsUp)
+
 
 class Callbacks:
     """Runs callbacks; owns the deadlines of those in flight, and those that were abandoned."""
@@ -54,10 +58,13 @@ class Callbacks:
         self._stopped = False
         self._suspended: set[asyncio.Task[None]] = set()
 
-    async def within(self, timeout_ms: int, coroutine: Coroutine[Any, Any, T]) -> T:
+    async def within(
+        self, timeout_ms: int, coroutine: Coroutine[Any, Any, T], late: Callable[[], None] | None = None
+    ) -> T:
         """The result of `coroutine`; raises `WorkflowTimeoutError` after `timeout_ms`.
 
-        A cancelled waiter cancels the callback and does not wait for it.
+        A cancelled waiter cancels the callback and does not wait for it. `late` is called when the callback ends
+        after its time, and its result is ignored.
         """
         driver, self._spare = self._take(), None
         try:
@@ -69,15 +76,16 @@ class Callbacks:
         except BaseException:
             self._keep(driver)
             raise
-        late: T = await self._suspend(driver, awaited, timeout_ms)
-        return late
+        awaited_result: T = await self._suspend(driver, awaited, timeout_ms, late)
+        return awaited_result
 
-    async def answered(self, timeout_ms: int, answer: RemoteAnswer) -> StepResult:
+    async def answered(self, timeout_ms: int, answer: RemoteAnswer, late: Callable[[], None]) -> StepResult:
         """The same for a callback that runs in another process: there is nothing of it here that needs a task."""
         limit = _RemoteLimit(self.deadlines, timeout_ms, answer)
         try:
             result: StepResult = await answer
         except _TimeIsUp:
+            answer.late = late
             raise WorkflowTimeoutError(timeout_ms) from None
         finally:
             limit.cancel()
@@ -94,10 +102,18 @@ class Callbacks:
         else:
             driver.task.cancel()
 
-    async def _suspend(self, driver: _Driver, awaited: Any, timeout_ms: int) -> Any:
+    async def _suspend(
+        self, driver: _Driver, awaited: Any, timeout_ms: int, late: Callable[[], None] | None
+    ) -> Any:
         self._suspended.add(driver.task)
         driver.task.add_done_callback(self._suspended.discard)
         outcome = driver.go_on(awaited)
+
+        def ended(_: asyncio.Task[None]) -> None:
+            if late is not None and outcome.is_given_up and not self._stopped:
+                late()
+
+        driver.task.add_done_callback(ended)
         deadline = self.deadlines.after(timeout_ms, outcome.give_up)
         try:
             return await outcome

@@ -74,6 +74,7 @@ class Outcomes:
         if self._core.compat.reject_cycles and has_cycle(output):
             await self.unstorable(run, ErrorInfo("NotSerialisable", "an object that contains itself (a cycle)"))
             return
+        self._warn_of_steps(run)
         most = instance.workflow.limits.output_bytes
         if most is not None and len(output) * 4 > most and output.size() > most:
             # Cloudflare says of an output that is too large that it cannot be stored (case run-returns-too-large).
@@ -90,6 +91,7 @@ class Outcomes:
     async def raised(self, run: Run, error: ErrorInfo) -> None:
         """Errors the instance, after its rollbacks."""
         run.reached(Point.BEFORE_END)
+        self._warn_of_steps(run)
         rollbacks = self._rollbacks(run)
         public = self.public_error(run.instance, error)
         if rollbacks is not None and len(rollbacks):
@@ -125,6 +127,10 @@ class Outcomes:
             return unprefixed(error)
         legacy = _LEGACY_NON_RETRYABLE
         return ErrorInfo(legacy.name, legacy.message, error.stack, error.cause)
+
+    def _warn_of_steps(self, run: Run) -> None:
+        if run.steps is not None:
+            run.steps.warn_of_abandoned()
 
     def _rollbacks(self, run: Run) -> Rollbacks | None:
         return run.steps.rollbacks if run.steps is not None else None

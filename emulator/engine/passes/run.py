@@ -50,6 +50,14 @@ class PassSteps(RecordedSteps, Protocol):
 
     rollbacks: Rollbacks
 
+    def warn_of_renamed(self) -> None:
+        """Says when the code asks for new steps and not for recorded ones, as far as it has gone."""
+        ...
+
+    def warn_of_abandoned(self) -> None:
+        """The same at the end of run(), and which steps it leaves unfinished."""
+        ...
+
     def claim(self, wait: Wait) -> bool:
         """Gives a waiting step the oldest event of its type; False when there is none."""
         ...
@@ -509,6 +517,8 @@ class Run:
             self._tell_waits()
             if not self.attached:
                 return
+        if self.steps is not None:
+            self.steps.warn_of_renamed()
         if self.core.introspection.replays is not None:
             self.core.introspection.replays.rests(self.instance)
         self.owner.resting(self)

@@ -56,6 +56,9 @@ class Steps:
         self._stays = stays
         #: Calls so far, and how many of them are in a step that is never left.
         self.arrivals = 0
+        #: Steps of earlier passes that nothing has asked for yet, and the first new step of this pass.
+        self._unasked = {row.seq: row for row in records if row.parent is None}
+        self._first_new: StepRow | None = None
         self.staying = 0
         self._run = run
         self._core = run.core
@@ -131,12 +134,36 @@ class Steps:
         identity = (kind, name, self._counts[kind, name])
         row = self._records.get(identity)
         if row is not None:
+            self._unasked.pop(row.seq, None)
             return row, False
         row = self._new_row(identity, config, sensitive)
         if self.rollbacks.collecting:
             return row, True
+        if row.parent is None and self._first_new is None:
+            self._first_new = row
         self._records[identity] = row
         return row, True
+
+    def warn_of_renamed(self) -> None:
+        """The code has gone as far as it can: it asked for a new step, and not for a recorded one."""
+        new, unasked = self._first_new, self._unasked
+        if new is None or not unasked:
+            return
+        missing = min(unasked.values(), key=lambda row: row.seq)
+        self._unasked = {}
+        self._run.instance.warn(
+            f'run() no longer calls the recorded step "{missing.public_name}", and called "{new.public_name}", '
+            "which has no record: a step that is renamed runs again, and its earlier result is not used"
+        )
+
+    def warn_of_abandoned(self) -> None:
+        """run() has ended while steps that it started had not."""
+        self.warn_of_renamed()
+        for row in self._records.values():
+            if row.kind is StepKind.DO and row.state in (StepState.IN_FLIGHT, StepState.RETRYING):
+                self._run.instance.warn(
+                    f'step "{row.public_name}" was abandoned: run() ended without awaiting it', step=row.seq
+                )
 
     async def _end_of_records(self, row: StepRow) -> None:
         """While run() is followed on its records, it goes no further than to a step without a result."""

@@ -361,6 +361,8 @@ class Pass:
             self._streams[head["s"]] = IncomingStream()
         if question is not None and not question.answer.done():
             self._give_answer(question, head, body)
+        elif question is not None and question.answer.late is not None:
+            question.answer.late()
         if not self._questions:
             self._quiet()
 
