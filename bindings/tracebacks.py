@@ -54,7 +54,15 @@ def error_text(error: BaseException) -> str:
     from stepwell.bindings.errors import error_info
 
     info = error_info(error)
-    return error_report(info) or (f"{info.name}: {info.message}" if info.message else info.name)
+    return error_report(info) or _last_lines(error) or f"{info.name}: {info.message}"
+
+
+def _last_lines(error: BaseException) -> str:
+    """As Python ends a traceback, with the place of a syntax error; "" when it cannot format the error."""
+    try:
+        return "".join(traceback.format_exception_only(type(error), error)).rstrip()
+    except Exception:  # noqa: BLE001 - attributes of the error may cause it
+        return ""
 
 
 def error_report(info: ErrorInfo) -> str | None:

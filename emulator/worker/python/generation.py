@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -174,11 +175,23 @@ def _import_problem(config: WorkerConfig, error: BaseException) -> str:
     elif isinstance(error, ModuleNotFoundError):
         problem = (
             f"{main} cannot be loaded: it imports {error.name}, which is neither in the project nor installed. "
-            "Install it into the environment that runs stepwell."
+            f"{_how_to_install(config)}"
         )
     else:
         problem = f"{main} cannot be loaded: it raised {type(error).__name__} when it was imported."
     return f"{problem}\n\n{error_text(error).rstrip()}"
+
+
+def _how_to_install(config: WorkerConfig) -> str:
+    """Which Python runs, and how to run with the project's own environment where it has one."""
+    folders = dict.fromkeys((config.folder, config.main.parent, config.folder.parent))
+    own = next((folder / ".venv" for folder in folders if (folder / ".venv" / "pyvenv.cfg").is_file()), None)
+    if own is None or own.resolve() == Path(sys.prefix).resolve():
+        return f"Install it into the environment that runs stepwell: {sys.executable} -m pip install PACKAGE."
+    return (
+        f"Stepwell runs with {sys.executable}, not with the project's {own}. Install stepwell there and start it "
+        "from there, as `uv run stepwell dev` does."
+    )
 
 
 def version_id(config: WorkerConfig, variables: Mapping[str, object], sources: Mapping[str, str]) -> str:

@@ -228,3 +228,14 @@ async def test_a_workflow_without_run_is_refused(worker: Any, folder: Any) -> No
     assert await problem(worker, {"src/entry.py": code}) == (
         "Orders has no method run (src/entry.py).\nWrite it as `async def run(self, event, step)` in the class."
     )
+
+
+async def test_a_missing_module_says_which_python_runs_and_which_environment_the_project_has(
+    worker: Any, folder: Any
+) -> None:
+    code = {"src/entry.py": "import some_package_"}
+    assert f"{sys.executable} -m pip install" in await problem(worker, code)
+
+    text = await problem(worker, {**code, ".venv/pyvenv.cfg": ""})
+
+    assert f"Stepwell runs with {sys.executable}, not with the project's {folder.root / '.venv'}." in text
