@@ -40,6 +40,8 @@ class Turn:
         self._path = path
         self._kept: list[tuple[str, Sequence[Any], Expected]] = []
         self._is_open = False
+        #: Whether a ROLLBACK has failed.
+        self._is_stuck = False
         self._began: Callable[[], None] = lambda: None
         self._waits: Callable[[str], None] = lambda reason: None
         self._broke: Callable[[StorageError], None] = lambda error: None
@@ -71,8 +73,9 @@ class Turn:
     def _open(self) -> None:
         if self._broken is not None:
             raise self._broken
-        if self._db.in_transaction:  # its ROLLBACK failed
+        if self._is_stuck:
             self._cursor.execute("ROLLBACK")
+            self._is_stuck = False
         self._cursor.execute("BEGIN IMMEDIATE")
         for sql, params, expected in self._kept:
             row = self._cursor.execute(sql, params).fetchone()
@@ -107,15 +110,16 @@ class Turn:
         """Forgets what was written since the last commit."""
         self._kept.clear()
         self.dirty = False
-        self._close()
+        if self._is_open:
+            self._close()
 
     def _close(self) -> None:
         self._is_open = False
         if self._db.in_transaction:  # after some errors SQLite has ended it by itself
             try:
                 self._cursor.execute("ROLLBACK")
-            except apsw.Error:  # the next BEGIN says what is wrong
-                return
+            except apsw.Error:  # done before the next BEGIN
+                self._is_stuck = True
 
     # -- writes and reads
     def write(self, sql: str, params: Sequence[Any], expected: Expected = None) -> int:
