@@ -125,6 +125,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.app",
         "emulator.config",
         "emulator.local_time",
+        "emulator.storage.records",
         "emulator.terminal.safe",
         "emulator.web.urls",
     ),

@@ -1,4 +1,4 @@
-"""Talks to a running emulator over Cloudflare's REST API, as the official clients do."""
+"""Client of a running `stepwell dev`, over Cloudflare's REST API and Stepwell's own endpoints."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from stepwell.emulator.web import urls
 
 DEFAULT_URL: Final = "http://localhost:8787"
 _CONNECT_S: Final = 5.0
-#: Rows of a page of all Workflows' instances, unless said otherwise.
+#: Default page size of the list of all Workflows' instances.
 _PER_PAGE: Final = 25
 Json: TypeAlias = Any
-#: No body at all; None is the JSON value null.
-_NONE: Final = object()
+#: Sends no body; None would send the JSON value null.
+_NO_BODY: Final = object()
 
 
 class ClientError(Exception):
-    """A request that did not succeed; the text says why and what to do."""
+    """A request failed; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where an emulator answers. `why` tells how it was found, for messages."""
+    """Address of a running emulator. `why` is the source of the address, for messages."""
 
     url: str
     why: str
@@ -40,24 +40,24 @@ class Server:
 
 
 def find_server(port: int | None, folder: Path, token: str | None = None) -> Server:
-    """The emulator on `port`, else the one of the project that `folder` lies in, else the one on 8787.
+    """Find the emulator: on `port`, otherwise that of the project around `folder`, otherwise on port 8787.
 
-    Without `token` the project's own is used, as its settings and STEPWELL_TOKEN say it.
+    The default of `token` is the project's token, from its settings or STEPWELL_TOKEN.
     """
     persist_to, own_token = _project(folder)
     token = token or own_token
     if port is not None:
-        return Server(f"http://localhost:{port}", "given with --port", token)
+        return Server(f"http://localhost:{port}", "from --port", token)
     running = read_running(persist_to) if persist_to is not None else None
     if running is not None:
-        return Server(_reachable(running.url), f"noted in {persist_to}", token)
+        return Server(_reachable(running.url), f"from {persist_to}", token)
     return Server(DEFAULT_URL, "the default", token)
 
 
 def _project(folder: Path) -> tuple[Path | None, str | None]:
     try:
         settings = open_project(folder, environ=os.environ).settings
-    except ConfigError:  # not in a project, or in one that is being edited while it runs
+    except ConfigError:  # outside a project, or its configuration is being edited
         return _state_folder_above(folder), os.environ.get("STEPWELL_TOKEN")
     return settings.persist_to, settings.token
 
@@ -68,7 +68,7 @@ def _state_folder_above(folder: Path) -> Path | None:
 
 
 def _reachable(url: str) -> str:
-    """An address that listens everywhere is reached on loopback."""
+    """Replace an address that means "all interfaces" by loopback."""
     parts = urlsplit(url)
     everywhere = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
     host = everywhere.get(parts.hostname or "")
@@ -76,11 +76,11 @@ def _reachable(url: str) -> str:
 
 
 class Client:
-    """Each method gives the `result` of the answer as it is, and raises `ClientError` for a refusal."""
+    """Each method returns the `result` of the response unchanged and raises `ClientError` on failure."""
 
     def __init__(self, server: Server, transport: httpx.BaseTransport | None = None) -> None:
         headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
-        # What is asked for may take as long as it takes: moving the clock runs what becomes due.
+        # No read timeout: moving the clock returns only after everything due has run.
         timeout = httpx.Timeout(None, connect=_CONNECT_S)
         self._server = server
         self._http = httpx.Client(
@@ -94,43 +94,42 @@ class Client:
         self._http.close()
 
     def request(
-        self, method: str, path: str, body: object = _NONE, query: Mapping[str, object] | None = None
+        self, method: str, path: str, body: object = _NO_BODY, query: Mapping[str, object] | None = None
     ) -> Json:
-        """The `result` of any endpoint. Raises `ClientError`."""
+        """Return the `result` of any endpoint. Raises `ClientError`."""
         return self._envelope(method, path, body, query)["result"]
 
     def _envelope(
-        self, method: str, path: str, body: object = _NONE, query: Mapping[str, object] | None = None
+        self, method: str, path: str, body: object = _NO_BODY, query: Mapping[str, object] | None = None
     ) -> dict[str, Any]:
-        given = {name: str(value) for name, value in (query or {}).items() if value is not None}
-        content = None if body is _NONE else json.dumps(body)
+        params = {name: str(value) for name, value in (query or {}).items() if value is not None}
+        content = None if body is _NO_BODY else json.dumps(body)
         try:
-            answer = self._http.request(
-                method, path, params=given, content=content, headers={"Content-Type": "application/json"}
+            response = self._http.request(
+                method, path, params=params, content=content, headers={"Content-Type": "application/json"}
             )
         except httpx.TransportError as error:
             raise ClientError(self._unreachable(error)) from error
-        return self._read(answer)
+        return self._read(response)
 
     def _unreachable(self, error: httpx.TransportError) -> str:
         server = self._server
         return (
-            f"No emulator answers on {server.url} ({server.why}): {error}. Start one with `stepwell dev` in your "
-            "project, or say where it listens with --port."
+            f"Can't connect to Stepwell at {server.url} ({server.why}): {error}. Start `stepwell dev` in your "
+            "project, or pass --port."
         )
 
-    def _read(self, answer: httpx.Response) -> dict[str, Any]:
+    def _read(self, response: httpx.Response) -> dict[str, Any]:
         try:
-            envelope = answer.json()
-            good = bool(envelope["success"])
+            envelope = response.json()
+            succeeded = bool(envelope["success"])
         except (ValueError, KeyError, TypeError):
             raise ClientError(
-                f"What answers on {self._server.url} is no emulator: {answer.request.method} "
-                f"{answer.request.url.path} gave status {answer.status_code} and no answer of Cloudflare's form. "
-                "Name another with --port."
+                f"{self._server.url} is not a Stepwell server: {response.request.method} "
+                f"{response.request.url.path} returned {response.status_code}. Pass --port."
             ) from None
-        if not good:
-            raise ClientError(_refusal(envelope))
+        if not succeeded:
+            raise ClientError(_error_text(envelope))
         return cast("dict[str, Any]", envelope)
 
     # -- Workflows
@@ -152,32 +151,32 @@ class Client:
 
     # -- instances
     def instances(self, name: str, query: Mapping[str, object]) -> Json:
-        """One page. A `page` is reached by cursors, so that it is right while instances come."""
-        wanted = dict(query)
-        page = int(cast("int | None", wanted.pop("page", None)) or 1)
-        for number, envelope in enumerate(self._pages(name, wanted), 1):
+        """Return one page. Follows cursors to the page, so new instances don't shift it."""
+        filters = dict(query)
+        page = int(cast("int | None", filters.pop("page", None)) or 1)
+        for number, envelope in enumerate(self._pages(name, filters), 1):
             if number == page:
                 return envelope["result"]
         return []
 
     def all_instances(self, query: Mapping[str, object]) -> Json:
-        """A page of the instances of all Workflows, newest first; each row has its `workflow_name`."""
-        wanted = dict(query)
-        page = int(cast("int | None", wanted.pop("page", None)) or 1)
-        per_page = int(cast("int | None", wanted.pop("per_page", None)) or _PER_PAGE)
+        """Return a page of the instances of all Workflows, newest first; each row has its `workflow_name`."""
+        filters = dict(query)
+        page = int(cast("int | None", filters.pop("page", None)) or 1)
+        per_page = int(cast("int | None", filters.pop("per_page", None)) or _PER_PAGE)
         rows: list[dict[str, Any]] = []
         for workflow in self._all_workflows():
-            rows += self._first(workflow, wanted, page * per_page)
+            rows += self._newest(workflow, filters, page * per_page)
         rows.sort(key=lambda row: str(row["created_on"]), reverse=True)
         return rows[(page - 1) * per_page : page * per_page]
 
     def _all_workflows(self) -> Iterator[str]:
         page = 1
-        while found := self.workflows(page, 100):
-            yield from (str(workflow["name"]) for workflow in found)
+        while workflows := self.workflows(page, 100):
+            yield from (str(workflow["name"]) for workflow in workflows)
             page += 1
 
-    def _first(self, workflow: str, query: dict[str, object], count: int) -> list[dict[str, Any]]:
+    def _newest(self, workflow: str, query: dict[str, object], count: int) -> list[dict[str, Any]]:
         """The newest `count` instances of a Workflow."""
         rows: list[dict[str, Any]] = []
         for envelope in self._pages(workflow, {**query, "per_page": min(count, 100)}):
@@ -194,7 +193,7 @@ class Client:
             cursor = envelope["result_info"].get("cursor") or ""
 
     def latest(self, name: str) -> str:
-        """The id of the newest instance. Raises `ClientError` when there is none."""
+        """Return the id of the newest instance. Raises `ClientError` if the Workflow has no instances."""
         newest = self.instances(name, {"per_page": 1})
         if not newest:
             raise ClientError(f'There are no instances in workflow "{name}".')
@@ -215,7 +214,7 @@ class Client:
     def terminate_all(self, name: str, status: str | None = None) -> Json:
         return self.request("PUT", f"{urls.instances(name)}/terminate", query={"status": status})
 
-    # -- what Cloudflare has not
+    # -- Stepwell only
     def wipe(self, action: str, workflow: str | None = None) -> Json:
         """`action`: terminate, delete_finished or delete."""
         body = {"action": action} if workflow is None else {"action": action, "workflow": workflow}
@@ -231,15 +230,15 @@ class Client:
         return self.request("POST", urls.CLOCK, {"advance_ms": ms})
 
     def stop_clock(self) -> Json:
-        """Ends a move that goes on; gives the clock as it then is."""
+        """Stop a clock move in progress; return the clock."""
         return self.request("POST", urls.CLOCK, {"stop": True})
 
     def advance_clock_to_next(self) -> Json:
         return self.request("POST", urls.CLOCK, {"next": True})
 
 
-def _refusal(envelope: Mapping[str, Any]) -> str:
-    """The errors of an answer for people: Cloudflare's text and code, then what to do."""
+def _error_text(envelope: Mapping[str, Any]) -> str:
+    """The errors of a response as text: Cloudflare's message and code, then what to do."""
     errors = [f"{error['message']} [code: {error['code']}]" for error in envelope["errors"]]
     details = [str(message["message"]) for message in envelope["messages"]]
     return "\n".join([*errors, *details])

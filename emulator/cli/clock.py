@@ -16,7 +16,7 @@ from stepwell.emulator.cli.target import CommandContext, server_options
 if TYPE_CHECKING:
     from stepwell.emulator.cli.client import Client
 
-#: How often the command says how far a move is, in seconds.
+#: Seconds between two progress lines of a clock move.
 _PROGRESS_S: Final = 2.0
 _SHORT = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 
@@ -32,14 +32,14 @@ def clock(ctx: click.Context, context: CommandContext) -> None:
     """
     if ctx.invoked_subcommand is None:
         _show(context)
-    else:  # what was said before its name holds for it as well
+    else:  # options before the subcommand apply to it too
         ctx.default_map = dict.fromkeys(clock.commands, ctx.params)
 
 
 @clock.command()
 @server_options
 def show(context: CommandContext) -> None:
-    """Show the emulator's time and what is due next."""
+    """Show the emulator's time and the next due time."""
     _show(context)
 
 
@@ -49,12 +49,12 @@ def _show(context: CommandContext) -> None:
 
 
 class _OnlyForward(click.Command):
-    """Says of a negative duration what is wrong with it; click takes "-5" for an option."""
+    """Explains that a negative duration is invalid; click would treat "-5" as an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        negative = next((index for index, one in enumerate(args) if one[:1] == "-" and one[1:2].isdecimal()), None)
+        negative = next((index for index, arg in enumerate(args) if arg[:1] == "-" and arg[1:2].isdecimal()), None)
         if negative is not None:
-            text = " ".join(takewhile(lambda one: not one.startswith("--"), args[negative:]))
+            text = " ".join(takewhile(lambda arg: not arg.startswith("--"), args[negative:]))
             raise click.BadParameter(
                 f"{text!r} is negative; the clock only moves forward. To return to real time, stop `stepwell dev` "
                 "and delete its state folder, which deletes all instances.",
@@ -77,7 +77,7 @@ def advance(context: CommandContext, duration: tuple[str, ...]) -> None:
 @clock.command("next")
 @server_options
 def advance_to_next(context: CommandContext) -> None:
-    """Move the clock to what is due next."""
+    """Move the clock to the next due time."""
     with context.client() as client:
         context.answer(_moved(client, client.advance_clock_to_next), _say)
 
@@ -91,19 +91,19 @@ def stop(context: CommandContext) -> None:
 
 
 def _moved(client: Client, move: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What the move ends with. It may take minutes: how far it is goes to stderr, and Ctrl-C stops it."""
+    """Return the result of a move. It may take minutes: progress goes to stderr, and Ctrl-C stops the move."""
     with ThreadPoolExecutor(1) as pool:
         moving = pool.submit(move)
         try:
             while not wait([moving], timeout=_PROGRESS_S).done:
-                _tell(client.clock())
+                _print_progress(client.clock())
         except KeyboardInterrupt:
             click.echo("Stopping the clock.", err=True)
             client.stop_clock()
         return moving.result()
 
 
-def _tell(result: dict[str, Any]) -> None:
+def _print_progress(result: dict[str, Any]) -> None:
     from stepwell.emulator.cli import tables as show_as
 
     moving = result["moving"]
@@ -113,7 +113,7 @@ def _tell(result: dict[str, Any]) -> None:
 
 
 def _duration(text: str) -> int:
-    """Cloudflare's durations, and the short forms that shells like: 90s, 15m, 2h, 1d, 1w."""
+    """Parse Cloudflare's durations and the short forms 90s, 15m, 2h, 1d and 1w. Returns ms."""
     if text.isascii() and text.isdecimal() and len(text) < 16:
         return int(text)
     unit = _SHORT.get(text[-1:])
@@ -135,6 +135,6 @@ def _say(result: dict[str, Any]) -> None:
         {
             "Time": show_as.moment(result["now"]),
             "Moved by": describe_ms(skew) if skew else None,
-            "Next": show_as.moment(result["next_at"]) or "nothing is due",
+            "Next": show_as.moment(result["next_at"]) or "nothing scheduled",
         }
     )

@@ -1,4 +1,4 @@
-"""How the command line shows Workflows and instances: tables and labelled values, coloured on a terminal."""
+"""Tables and labelled values for Workflows and instances, coloured on a terminal."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from rich.table import Table
 
 from stepwell.bindings.durations import describe_ms
 from stepwell.emulator.local_time import with_zone
+from stepwell.emulator.storage.records import Status
 from stepwell.emulator.terminal import safe
 
-_COLOURS: Final = {
-    "queued": "cyan",
-    "running": "blue",
-    "waiting": "magenta",
-    "waitingForPause": "yellow",
-    "paused": "yellow",
-    "rollingBack": "yellow",
-    "complete": "green",
-    "errored": "red",
-    "terminated": "red",
+_COLOURS: Final[Mapping[str, str]] = {
+    Status.QUEUED: "cyan",
+    Status.RUNNING: "blue",
+    Status.WAITING: "magenta",
+    Status.WAITING_FOR_PAUSE: "yellow",
+    Status.PAUSED: "yellow",
+    Status.ROLLING_BACK: "yellow",
+    Status.COMPLETE: "green",
+    Status.ERRORED: "red",
+    Status.TERMINATED: "red",
 }
 _ATTEMPT: Final = {None: "[blue]working[/]", True: "[green]success[/]", False: "[red]error[/]"}
 _PIPE_WIDTH: Final = 400
@@ -34,7 +35,7 @@ _TYPES: Final = {"step": "step", "rollback": "rollback", "sleep": "sleep", "wait
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, foldable: str = "") -> None:
-    """Cells are markup. Nothing is cut off: what is too wide for the terminal is folded, `foldable` first."""
+    """Print a table whose cells are markup. Cells too wide for the terminal wrap, those of `foldable` first."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=foldable not in ("", column))
@@ -44,7 +45,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, foldab
 
 
 def print_values(values: Mapping[str, str | None], indent: int = 0) -> None:
-    """Labelled values, one a line; those without a value are left out."""
+    """Print one labelled value per line; None is omitted."""
     shown = {label: value for label, value in values.items() if value is not None}
     width = max(map(len, shown), default=0) + 2
     console = _console()
@@ -53,12 +54,12 @@ def print_values(values: Mapping[str, str | None], indent: int = 0) -> None:
 
 
 def say(text: str) -> None:
-    """A line of markup."""
+    """Print a line of markup."""
     _console().print(text, soft_wrap=True)
 
 
 def _console() -> Console:
-    """In a pipe there is no width to keep to unless COLUMNS says so, and programs read whole lines."""
+    """A console that does not wrap lines in a pipe, unless COLUMNS is set: programs read whole lines."""
     console = Console(highlight=False)
     has_width = console.is_terminal or os.environ.get("COLUMNS", "").isdecimal()
     return console if has_width else Console(highlight=False, width=_PIPE_WIDTH)
@@ -66,12 +67,12 @@ def _console() -> Console:
 
 # -- cells
 def plain(value: object) -> str:
-    """Text that may be user code's: neither markup nor control characters in it have an effect."""
+    """Escape markup and control characters in text that user code may have set."""
     return escape(safe.visible(str(value)))
 
 
 def version(text: str) -> str:
-    """The start of a version's id, which is enough to tell one from another; the whole is in the JSON."""
+    """The first characters of a version id; --json prints the whole id."""
     return plain(text[:_VERSION_LENGTH])
 
 
@@ -80,14 +81,14 @@ def status(word: str) -> str:
 
 
 def time(text: str | None) -> str | None:
-    """A time as this machine's zone has it."""
+    """A time in the local zone."""
     if text is None:
         return None
     return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def moment(text: str | None) -> str | None:
-    """A time with the zone that it is told in."""
+    """A time in the local zone, with the zone's offset."""
     return None if text is None else with_zone(datetime.fromisoformat(text).astimezone())
 
 
@@ -98,18 +99,18 @@ def duration(start: str | None, end: str | None) -> str | None:
     return describe_ms(round(length.total_seconds() * 1000))
 
 
-def error(of: Mapping[str, Any] | None) -> str | None:
-    return (
-        None
-        if of is None
-        else f"[red]{plain(of['name'])}: {plain(safe.shortened(of['message'], safe.LONGEST_ERROR))}[/]"
-    )
+def error(details: Mapping[str, Any] | None) -> str | None:
+    """An error of the REST API as text, or None."""
+    if details is None:
+        return None
+    message = plain(safe.shortened(details["message"], safe.LONGEST_ERROR))
+    return f"[red]{plain(details['name'])}: {message}[/]"
 
 
-def value(data: object, most: int) -> str:
-    """A value as JSON, cut after `most` characters."""
+def value(data: object, limit: int) -> str:
+    """A value as JSON, truncated after `limit` characters."""
     text = json.dumps(data, ensure_ascii=False)
-    return plain(text if len(text) <= most else f"{text[:most]}[...output truncated]")
+    return plain(text if len(text) <= limit else f"{text[:limit]}[...output truncated]")
 
 
 # -- one instance
@@ -134,32 +135,33 @@ def print_instance(workflow: str, instance_id: str, instance: Mapping[str, Any])
     )
 
 
-def print_step(step: Mapping[str, Any], *, with_output: bool, most: int, over: bool) -> None:
-    """A step with its attempts. `over` says that the instance has ended: what is open was given up."""
+def print_step(step: Mapping[str, Any], *, with_output: bool, limit: int, has_ended: bool) -> None:
+    """Print a step with its attempts. If the instance `has_ended`, an unfinished step was abandoned."""
     if step["type"] == "termination":
         print_values({"Type": "termination", "Trigger": plain(step["trigger"]["source"])}, indent=2)
         return
     finished = step.get("finished", step.get("success") is not None)
-    given_up = over and not finished
+    is_abandoned = has_ended and not finished
     print_values(
         {
             "Name": plain(step["name"]),
             "Type": _TYPES.get(step["type"], plain(step["type"])),
             "Event": plain(step["event_type"]) if "event_type" in step else None,
             "Start": time(step["start"]),
-            "End" if finished else "Until": None if given_up else time(step["end"]),
-            "Duration": None if given_up else duration(step["start"], step["end"]),
-            "State": "[yellow]given up: the instance ended without it[/]" if given_up else None,
+            "End" if finished else "Until": None if is_abandoned else time(step["end"]),
+            "Duration": None if is_abandoned else duration(step["start"], step["end"]),
+            "State": "[yellow]abandoned: the instance ended first[/]" if is_abandoned else None,
             "Success": {None: None, True: "[green]yes[/]", False: "[red]no[/]"}[step.get("success")],
             "Error": error(step.get("error")),
-            "Next": None if given_up else _next_attempt(step),
-            "Output": value(step["output"], most) if with_output and "output" in step else None,
+            "Next": None if is_abandoned else _next_attempt(step),
+            "Output": value(step["output"], limit) if with_output and "output" in step else None,
         },
         indent=2,
     )
     if step.get("attempts"):
         rows = [
-            _attempt(number, _ended(attempt, step), over=over) for number, attempt in enumerate(step["attempts"], 1)
+            _attempt(number, _ended(attempt, step), has_ended=has_ended)
+            for number, attempt in enumerate(step["attempts"], 1)
         ]
         print_table(("  Attempt", "Start", "Duration", "State", "Error"), rows)
 
@@ -170,15 +172,15 @@ def _next_attempt(step: Mapping[str, Any]) -> str | None:
 
 
 def _ended(attempt: Mapping[str, Any], step: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An attempt as its step went: the history leaves the failure out that ends the instance at once."""
+    """The attempt with its step's outcome: the history omits a failure that ends the instance."""
     return {**attempt, "success": step.get("success")} if attempt["success"] is None else attempt
 
 
-def _attempt(number: int, attempt: Mapping[str, Any], *, over: bool) -> list[str]:
+def _attempt(number: int, attempt: Mapping[str, Any], *, has_ended: bool) -> list[str]:
     return [
         f"  {number}",
         time(attempt["start"]) or "",
         duration(attempt["start"], attempt["end"]) or "",
-        "[yellow]given up[/]" if over and attempt["success"] is None else _ATTEMPT[attempt["success"]],
+        "[yellow]abandoned[/]" if has_ended and attempt["success"] is None else _ATTEMPT[attempt["success"]],
         error(attempt["error"]) or "",
     ]

@@ -1,4 +1,4 @@
-"""What all commands for a running emulator share: how to find it, and how to print its results."""
+"""Shared parts of the commands for a running emulator: finding it and printing its results."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def server_options(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--json", "as_json", is_flag=True, help="Print the raw REST API result as JSON.")
     @click.option("--local", is_flag=True, hidden=True)
     @wraps(command)
-    def asking(*, port: int | None, token: str | None, as_json: bool, local: bool, **given: Any) -> None:
-        command(CommandContext(port, token, as_json), **given)
+    def with_context(*, port: int | None, token: str | None, as_json: bool, local: bool, **options: Any) -> None:
+        command(CommandContext(port, token, as_json), **options)
 
-    return asking
+    return with_context
 
 
 class CommandContext:
@@ -46,7 +46,7 @@ class CommandContext:
 
     @contextmanager
     def client(self) -> Iterator[Any]:
-        """An `emulator.cli.client.Client`; its errors end the command with their text."""
+        """An `emulator.cli.client.Client`. Its errors are printed and end the command."""
         from stepwell.emulator.cli.client import Client, ClientError, find_server
 
         try:
@@ -56,32 +56,32 @@ class CommandContext:
             fail(str(error))
 
     def answer(self, result: object, say: Callable[[Any], None]) -> None:
-        """Print a result: as JSON with --json, else with `say`."""
+        """Print a result: as JSON with --json, otherwise with `say`."""
         if self.as_json:
             click.echo(_json_text(result))
         else:
             say(result)
 
     def say(self, result: object, sentence: str) -> None:
-        """Print what was done; with --json the result itself."""
+        """Print a sentence; with --json, the result itself."""
         from stepwell.emulator.cli import tables as show
 
         self.answer(result, lambda _: show.say(show.plain(sentence)))
 
 
 def confirmed(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds --yes, which `confirm` is to be given, to a command that destroys much."""
+    """Add --yes to a destructive command; pass its value to `confirm`."""
     return click.option("--yes", "-y", is_flag=True, help="Skip the confirmation prompt.")(command)
 
 
 def confirm(sentence: str, *, yes: bool) -> None:
-    """Asks whether to do what `sentence` says; ends the command when the answer is no."""
+    """Ask for confirmation of `sentence`; end the command if the answer is no."""
     if not yes:
         click.confirm(f"{sentence}?", abort=True, err=True)
 
 
 def _json_text(result: object) -> str:
-    """Readable where the terminal can show it, else in ASCII: what is printed is JSON in any case."""
+    """Format a result as JSON, in ASCII if the terminal's encoding lacks a character."""
     text = escaped_in_json(json.dumps(result, indent=2, ensure_ascii=False))
     try:
         text.encode(sys.stdout.encoding or "utf-8")
@@ -91,7 +91,7 @@ def _json_text(result: object) -> str:
 
 
 def read_json(text: str, what: str) -> Any:
-    """The data of an argument that is JSON; anything else ends the command."""
+    """Parse an argument as JSON; end the command if it is invalid."""
     try:
         return json.loads(text)
     except ValueError as error:

@@ -20,8 +20,8 @@ workflows.add_command(instances)
 
 
 @workflows.command("list")
-@click.option("--page", type=click.IntRange(1), default=1, help="Which page to show.")
-@click.option("--per-page", type=click.IntRange(1, 100), help="Rows of a page.")
+@click.option("--page", type=click.IntRange(1), default=1, help="Page number.")
+@click.option("--per-page", type=click.IntRange(1, 100), help="Rows per page.")
 @server_options
 def list_workflows(context: CommandContext, page: int, per_page: int | None) -> None:
     """List the Workflows of the running Worker."""
@@ -33,7 +33,7 @@ def _show_workflows(rows: list[dict[str, Any]], page: int) -> None:
     from stepwell.emulator.cli import tables as show
 
     if not rows:
-        return show.say("This Worker has no Workflows." if page == 1 else f"There is nothing on page {page}.")
+        return show.say("This Worker has no Workflows." if page == 1 else f"Page {page} is empty.")
     show.print_table(
         ("Name", "Class", "Script", "Instances", "Triggered"),
         [
@@ -66,7 +66,10 @@ def _show_workflow(workflow: dict[str, Any]) -> None:
     from stepwell.emulator.cli import tables as show
 
     version = workflow["latest_version"] or {}
-    firings = [f"{one['cron']} (next {show.time(one['next_instance'])})" for one in workflow.get("schedules", ())]
+    schedules = [
+        f"{schedule['cron']} (next {show.time(schedule['next_instance'])})"
+        for schedule in workflow.get("schedules", ())
+    ]
     show.print_values(
         {
             "Name": show.plain(workflow["name"]),
@@ -75,7 +78,7 @@ def _show_workflow(workflow: dict[str, Any]) -> None:
             "Class": show.plain(workflow["class_name"]),
             "Created": show.time(workflow["created_on"]),
             "Modified": show.time(workflow["modified_on"]),
-            "Schedules": show.plain(", ".join(firings)) if firings else None,
+            "Schedules": show.plain(", ".join(schedules)) if schedules else None,
             "Version": show.plain(version["id"]) if version else None,
             "Language": show.plain(version["language"]) if version else None,
         }
@@ -87,9 +90,9 @@ def _show_workflow(workflow: dict[str, Any]) -> None:
 @workflows.command()
 @click.argument("name")
 @click.argument("params", default="")
-@click.option("--id", "instance_id", help="The id of the instance; a random one if not given.")
-@click.option("--schedule", is_flag=True, help="As the schedule of the Workflow does. Not in wrangler.")
-@click.option("--cron", help="Which of several schedules, as the wrangler file writes it.")
+@click.option("--id", "instance_id", help="Id of the instance. Default: a random id.")
+@click.option("--schedule", is_flag=True, help="Create it as the Workflow's schedule does. Stepwell only.")
+@click.option("--cron", help="Cron expression of the schedule, if there are several.")
 @server_options
 def trigger(
     context: CommandContext, name: str, params: str, instance_id: str | None, schedule: bool, cron: str | None
@@ -97,16 +100,16 @@ def trigger(
     """Create an instance. PARAMS is JSON."""
     if schedule or cron is not None:
         if params or instance_id is not None:
-            raise click.UsageError("--schedule takes neither PARAMS nor --id: a schedule gives its instance both.")
+            raise click.UsageError("--schedule sets the params and the id itself. Omit PARAMS and --id.")
         with context.client() as client:
             fired = client.fire_schedule(name, cron)
-            context.say(fired, f'The schedule of {name} created the instance "{fired["id"]}".')
+            context.say(fired, f'The schedule of {name} created instance "{fired["id"]}".')
         return
     options: dict[str, object] = {} if instance_id is None else {"instance_id": instance_id}
     if params:
         options["params"] = read_json(params, "PARAMS")
         if isinstance(options["params"], str):
-            options["params"] = params  # the API reads a text as JSON itself
+            options["params"] = params  # the API parses a string as JSON itself
     with context.client() as client:
         created = client.create(name, options)
         context.say(created, f'Instance "{created["id"]}" of {name} is {created["status"]}.')
@@ -121,19 +124,24 @@ def delete_workflow(context: CommandContext, name: str, yes: bool) -> None:
     confirm(f'Delete all instances of "{name}"', yes=yes)
     with context.client() as client:
         result = client.delete_workflow(name)
-        context.say(result, f'All instances of "{name}" are deleted. The wrangler file still declares it.')
+        context.say(
+            result, f'Deleted all instances of "{name}". The Workflow is still declared in the wrangler file.'
+        )
 
 
 @workflows.command()
 @click.argument("name", required=False)
-@click.option("--terminate", "action", flag_value="terminate", help="Terminate what has not ended; delete nothing.")
-@click.option("--finished", "action", flag_value="delete_finished", help="Delete only what has ended.")
+@click.option("--terminate", "action", flag_value="terminate", help="Terminate unfinished instances instead.")
+@click.option("--finished", "action", flag_value="delete_finished", help="Delete finished instances only.")
 @confirmed
 @server_options
 def wipe(context: CommandContext, name: str | None, action: str | None, yes: bool) -> None:
-    """Delete all instances, of Workflow NAME or of every one; their ids can be used again. Not in wrangler."""
-    what = {"terminate": "Terminate all instances", "delete_finished": "Delete all finished instances"}
-    sentence = f"{what.get(action or '', 'Delete all instances')} of {name or 'every Workflow'}"
+    """Delete all instances of Workflow NAME, or of all Workflows. Stepwell only.
+
+    Their ids can be used again.
+    """
+    what = {"terminate": "Terminate all unfinished instances", "delete_finished": "Delete all finished instances"}
+    sentence = f"{what.get(action or '', 'Delete all instances')} of {name or 'all Workflows'}"
     confirm(sentence, yes=yes)
     with context.client() as client:
         result = client.wipe(action or "delete", name)

@@ -30,6 +30,8 @@ class Status(StrEnum):
 STATUS_CODES: Final[Mapping[Status, int]] = {status: code for code, status in enumerate(Status)}
 STATUS_OF_CODE: Final[tuple[Status, ...]] = tuple(Status)
 FINITE: Final = frozenset({Status.COMPLETE, Status.ERRORED, Status.TERMINATED})
+#: Statuses that terminate-all accepts as a filter.
+TERMINABLE: Final = tuple(status for status in Status if status not in FINITE and status is not Status.ROLLING_BACK)
 
 
 class Trigger(StrEnum):

@@ -14,15 +14,12 @@ from stepwell.emulator.crons import InvalidCron, check_cron
 from stepwell.emulator.engine.definitions import Version, WorkflowDefinition, WorkflowState
 from stepwell.emulator.engine.engine import Engine
 from stepwell.emulator.engine.time.schedules import next_firing
-from stepwell.emulator.storage.records import FINITE, Status
+from stepwell.emulator.storage.records import TERMINABLE, Status
 from stepwell.emulator.web.bodies import clean_text
 from stepwell.emulator.web.errors import ApiError
 
 #: So many share a commit, 15 ms of work; between two batches the loop turns, so that instances go on.
 _AT_ONCE: Final = 50
-
-#: What terminate-all may be narrowed to.
-TERMINABLE: Final = tuple(status for status in Status if status not in FINITE and status is not Status.ROLLING_BACK)
 
 
 async def delete_all(engine: Engine, workflow: int, statuses: Collection[Status] = ()) -> int:

@@ -12,7 +12,7 @@ from stepwell.emulator.api import details, pages, views
 from stepwell.emulator.api.endpoints import Call
 from stepwell.emulator.api.steps_view import View
 from stepwell.emulator.engine.names import is_reserved
-from stepwell.emulator.storage.records import InstanceRow, PageFilter, Status, WorkflowRow
+from stepwell.emulator.storage.records import TERMINABLE, InstanceRow, PageFilter, Status, WorkflowRow
 from stepwell.emulator.web import bodies, commands
 from stepwell.emulator.web.answers import success, success_with
 from stepwell.emulator.web.errors import ApiError
@@ -212,6 +212,6 @@ async def terminate_all(call: Call) -> Response:
     """What `wrangler workflows instances terminate-all` asks for; it has happened when this answers."""
     workflow = call.workflow()
     call.binding(workflow)
-    statuses = (Status(call.query["status"]),) if "status" in call.query else commands.TERMINABLE
+    statuses = (Status(call.query["status"]),) if "status" in call.query else TERMINABLE
     await call.parts.thread.call(commands.terminate_all, call.parts.engine, workflow.key, statuses)
     return success({"status": "ok"})

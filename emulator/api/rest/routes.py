@@ -15,8 +15,8 @@ from stepwell.emulator.api.endpoints import METHODS, Endpoint, refusal_of, resou
 from stepwell.emulator.api.rest import instances as instances
 from stepwell.emulator.api.rest import workflows as workflows
 from stepwell.emulator.api.schemas import listed, named
+from stepwell.emulator.storage.records import TERMINABLE
 from stepwell.emulator.web import answers, kinds, urls
-from stepwell.emulator.web.commands import TERMINABLE
 from stepwell.emulator.web.errors import ApiError
 from stepwell.emulator.web.kinds import BadValue, OneOf, Query, Text, WholeNumber
 from stepwell.emulator.web.parts import ServerParts

@@ -94,7 +94,7 @@ def test_delete(run: Run, fresh: DevProcess) -> None:
 
     text = said(run("workflows", "delete", "quick", "--yes"))
 
-    assert text.startswith('All instances of "quick" are deleted.')
+    assert text.startswith('Deleted all instances of "quick".')
     assert fresh.get("/client/v4/accounts/any/workflows/quick/instances")["result"] == []
 
 
@@ -283,7 +283,7 @@ def test_instances_terminate_all(run: Run, fresh: DevProcess) -> None:
 
     assert (
         said(run("workflows", "instances", "terminate-all", "flow", "--yes"))
-        == 'All instances of "flow" are terminated.'
+        == 'Terminated all unfinished instances of "flow".'
     )
     assert fresh.instance("flow", "one")["status"] == "terminated"
 
@@ -305,7 +305,7 @@ def test_instances_delete(run: Run, fresh: DevProcess, tmp_path: Path) -> None:
 def test_a_hundred_instances_are_deleted_at_once_at_most(run: Run, arguments: tuple[str, ...]) -> None:
     result = run("workflows", "instances", "delete", "quick", *arguments, code=2)
 
-    assert f"Give 1 to 100 ids of instances; these are {len(arguments)}." in said(result)
+    assert f"Pass 1 to 100 instance ids (got {len(arguments)})." in said(result)
 
 
 def test_the_clock_is_shown_and_moved(run: Run, fresh: DevProcess) -> None:
@@ -326,7 +326,7 @@ def test_the_clock_is_moved_to_what_is_due(run: Run, fresh: DevProcess) -> None:
 
     text = said(run("clock", "next"))
 
-    assert text.endswith("Next: nothing is due")
+    assert text.endswith("Next: nothing scheduled")
     assert fresh.instance("flow", "one")["status"] == "complete"
 
 

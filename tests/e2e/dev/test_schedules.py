@@ -62,7 +62,7 @@ def test_switched_off_nothing_fires_until_it_is_asked_for(dev: Start, folder: Pa
     port = server.url.rpartition(":")[2]
     result = CliRunner().invoke(main, ["workflows", "trigger", "flow", "--schedule", "--port", port])
 
-    assert result.output.startswith('The schedule of flow created the instance "0 * * * *-')
+    assert result.output.startswith('The schedule of flow created instance "0 * * * *-')
     (row,) = instances(server)
     assert server.until_status("flow", row["id"], "complete")["output"] == "0 * * * *"
 

@@ -86,7 +86,7 @@ def test_the_token_comes_from_the_command_then_from_the_environment(
 
 # -- answers
 def client(answer: Callable[[httpx.Request], httpx.Response], token: str | None = None) -> Client:
-    return Client(Server("http://localhost:1", "given with --port", token), httpx.MockTransport(answer))
+    return Client(Server("http://localhost:1", "from --port", token), httpx.MockTransport(answer))
 
 
 def envelope(result: object, **info: object) -> httpx.Response:
@@ -157,12 +157,12 @@ def test_where_nothing_answers_it_says_how_to_start_one() -> None:
         raise httpx.ConnectError("Connection refused")
 
     with pytest.raises(
-        ClientError, match=r"No emulator answers on http://localhost:1 \(given with --port\).*stepwell dev"
+        ClientError, match=r"Can't connect to Stepwell at http://localhost:1 \(from --port\).*stepwell dev"
     ):
         client(answer).clock()
 
 
 @pytest.mark.parametrize("text", ["<html>", "[]", "5", '{"ok": true}'])
 def test_another_program_on_the_port_is_named(text: str) -> None:
-    with pytest.raises(ClientError, match="What answers on http://localhost:1 is no emulator"):
+    with pytest.raises(ClientError, match="http://localhost:1 is not a Stepwell server"):
         client(lambda _: httpx.Response(200, text=text)).clock()

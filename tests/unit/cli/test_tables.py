@@ -18,24 +18,24 @@ OPEN: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("over", "state"), [(False, "working"), (True, "given up")])
+@pytest.mark.parametrize(("has_ended", "state"), [(False, "working"), (True, "abandoned")])
 def test_a_step_that_is_open_works_until_its_instance_has_ended(
-    capsys: pytest.CaptureFixture[str], over: bool, state: str
+    capsys: pytest.CaptureFixture[str], has_ended: bool, state: str
 ) -> None:
-    print_step(OPEN, with_output=True, most=100, over=over)
+    print_step(OPEN, with_output=True, limit=100, has_ended=has_ended)
 
     attempt = capsys.readouterr().out.splitlines()[-1]
     assert attempt.rstrip().endswith(state)
 
 
 def test_an_attempt_without_an_end_failed_with_its_step(capsys: pytest.CaptureFixture[str]) -> None:
-    print_step({**OPEN, "success": False}, with_output=True, most=100, over=True)
+    print_step({**OPEN, "success": False}, with_output=True, limit=100, has_ended=True)
 
     assert capsys.readouterr().out.splitlines()[-1].rstrip().endswith("error")
 
 
 def test_names_of_user_code_are_shown_with_escapes(capsys: pytest.CaptureFixture[str]) -> None:
-    print_step({**OPEN, "name": "\x1b[2J[red]"}, with_output=True, most=100, over=False)
+    print_step({**OPEN, "name": "\x1b[2J[red]"}, with_output=True, limit=100, has_ended=False)
 
     assert "Name:  \\x1b[2J[red]\n" in capsys.readouterr().out
 
@@ -44,6 +44,6 @@ def test_a_step_says_when_its_next_attempt_comes(capsys: pytest.CaptureFixture[s
     step = {"name": "charge-1", "type": "step", "start": "2026-03-01T09:00:00.000Z", "end": None, "attempts": []}
     following = {"attempt": 2, "at": "2026-03-01T09:00:10.000Z"}
 
-    print_step({**step, "success": None, "next_attempt": following}, with_output=True, most=100, over=False)
+    print_step({**step, "success": None, "next_attempt": following}, with_output=True, limit=100, has_ended=False)
 
     assert "attempt 2 at 2026-03-01" in capsys.readouterr().out
