@@ -1,1 +1,1 @@
-"""Puts the parts together and runs them: the assembly, the `stepwell dev` session, the state folder."""
+"""Builds and runs the emulator: the assembly, the `stepwell dev` session, the state folder."""

@@ -1,4 +1,4 @@
-"""Puts the parts together: settings -> clock, storage, engine, hosts, server."""
+"""Builds the running emulator from its settings: clock, storage, engine, hosts, server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from stepwell.emulator.worker.neighbours import Registry, neighbour_of
 
 
 def definition_of(project: Project, workflow: WorkflowConfig) -> WorkflowDefinition:
-    """A Workflow of the project as the engine wants it."""
+    """Convert a Workflow of the configuration into the engine's definition."""
     return WorkflowDefinition(
         name=workflow.name,
         class_name=workflow.class_name,
@@ -46,7 +46,7 @@ def definition_of(project: Project, workflow: WorkflowConfig) -> WorkflowDefinit
 
 
 def open_engine(settings: Settings, database: str) -> Engine:
-    """An engine on its database, with the clock's skew as it was left."""
+    """Open the engine on its database, with the stored clock skew."""
     store = SqliteStore(database, settings.synchronous)
     store.check_in_background()
     clock: Clock = SystemClock(int(store.setting(SKEW_SETTING) or 0), settings.time_scale)
@@ -63,22 +63,22 @@ def open_engine(settings: Settings, database: str) -> Engine:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A Worker of this run: what its project says, and the host of its code."""
+    """A Worker of this `stepwell dev`: its project and the host of its code."""
 
     project: Project
     host: WorkerHost
 
     def own_workflows(self) -> list[WorkflowConfig]:
-        """Those that its own script defines."""
+        """The Workflows that its own script defines."""
         return [workflow for workflow in self.project.config.workflows if workflow.script_name is None]
 
 
-def with_adopted(project: Project, run: Sequence[Project]) -> Project:
-    """The project with those Workflows of its classes that only other Workers of the run configure."""
+def with_adopted(project: Project, projects: Sequence[Project]) -> Project:
+    """Add the Workflows of the project's classes that only other Workers of this `stepwell dev` configure."""
     own = {workflow.name for workflow in project.config.workflows}
     adopted = {
         workflow.name: replace(workflow, binding=None, script_name=None)
-        for other in run
+        for other in projects
         for workflow in other.config.workflows
         if workflow.script_name == project.config.name and workflow.name not in own
     }
@@ -87,24 +87,24 @@ def with_adopted(project: Project, run: Sequence[Project]) -> Project:
 
 
 def ports(engine: Engine, project: Project, registry: Registry) -> dict[str, WorkflowPort]:
-    """The Workflow bindings of a Worker by their names. Those of Workers outside this run look for theirs."""
-    found: dict[str, WorkflowPort] = {}
+    """The Workflow bindings of a Worker by name. A Workflow of another `stepwell dev` is found via the registry."""
+    bindings: dict[str, WorkflowPort] = {}
     for workflow in project.config.workflows:
         port = engine.find_workflow(workflow.name) or neighbour_of(workflow, registry)
         if workflow.binding is not None and port is not None:
-            found[workflow.binding] = port
-    return found
+            bindings[workflow.binding] = port
+    return bindings
 
 
 def declare(engine: Engine, project: Project) -> None:
-    """Makes the Workflows of a Worker known before its code is loaded, so that bindings can refer to them."""
+    """Declare the Workflows of a Worker before its code is loaded, so bindings can refer to them."""
     for workflow in project.config.workflows:
         if workflow.script_name is None and engine.find_workflow(workflow.name) is None:
             engine.define(definition_of(project, workflow), None, None)
 
 
 def define(engine: Engine, worker: Worker, generation: Generation) -> None:
-    """Gives the engine the code of a load."""
+    """Pass the newly loaded code to the engine."""
     language = generation.language
     for workflow in worker.own_workflows():
         engine.define(
@@ -117,7 +117,7 @@ def define(engine: Engine, worker: Worker, generation: Generation) -> None:
 
 
 class Emulator:
-    """A running emulator: engine on this loop, server in its thread."""
+    """A running emulator: the engine on this loop, the server in its own thread."""
 
     def __init__(
         self,
@@ -126,27 +126,27 @@ class Emulator:
         projects: Sequence[Project],
         hosts: Hosts,
         sock: socket.socket,
-        held_ms: Callable[[], int] = lambda: 0,
+        blocked_ms: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`held_ms` says for how long user code has held this loop."""
+        """`blocked_ms` returns how long user code has been blocking this loop."""
         self.settings = settings
         self.engine = engine
         self.workers = [Worker(project, host) for project, host in zip(projects, hosts.all, strict=True)]
         self._hosts = hosts
         self._socket = sock
-        self._held_ms = held_ms
+        self._blocked_ms = blocked_ms
         self._listener: Listener | None = None
         self.notices = Notices()
         self.url = url_of(sock)
         self._loaded: dict[int, str] = {}
 
     async def start(self) -> None:
-        """Loads the Workers, takes over unfinished instances, and serves.
+        """Load the Workers, resume unfinished instances, and serve.
 
-        Raises `WorkerLoadError`. With reload on, code that is broken waits to be mended instead, and with it all
-        instances of the Worker: `notices` says why.
+        Raises `WorkerLoadError`. With reload on, broken code does not raise: the Worker and its instances
+        wait for a fix, and `notices` holds the reason.
         """
-        # Python first: the runtime of the others has to know what its classes are called.
+        # Python first: the JavaScript runtime needs the names of its classes.
         for index, worker in sorted(enumerate(self.workers), key=lambda pair: pair[1].host.language != "python"):
             try:
                 generation = await worker.host.load()
@@ -164,7 +164,7 @@ class Emulator:
         await self._serve()
 
     def _schedule(self, worker: Worker) -> None:
-        """Has the cron triggers of a Worker fire by the engine's clock."""
+        """Fire the cron triggers of a Worker by the engine's clock."""
         crons = worker.project.config.crons
         if crons or worker.host.name in self.engine.schedules.handlers:
             self.engine.schedules.handle(
@@ -182,18 +182,18 @@ class Emulator:
             url=self.url,
             folders={worker.project.config.name: worker.project.folder for worker in self.workers},
             notices=self.notices,
-            held_ms=self._held_ms,
+            blocked_ms=self._blocked_ms,
         )
         ready = loop.create_future()
         self._listener = Listener(App(parts), self._socket)
-        self._listener.start(lambda failure: _tell(loop, ready, failure))
+        self._listener.start(lambda failure: _settle(loop, ready, failure))
         await ready
 
     async def reload(self, index: int, project: Project) -> bool:
-        """Loads a Worker anew, with its configuration as it is now; whether that is another version of it.
+        """Reload a Worker with its current configuration. Returns True if the version changed.
 
-        On `WorkerLoadError` what ran goes on running. Instances of a Workflow that is no longer configured are
-        blocked until it is again.
+        On `WorkerLoadError` the previous version keeps running. Instances of a Workflow that is no longer
+        configured are suspended until it is configured again.
         """
         project = with_adopted(project, [worker.project for worker in self.workers])
         before, after = self.workers[index], Worker(project, self.workers[index].host)
@@ -214,13 +214,13 @@ class Emulator:
 
     @property
     def unloaded(self) -> list[int]:
-        """Which Workers have no code, since it is broken."""
+        """Indexes of the Workers whose code failed to load."""
         return [index for index in range(len(self.workers)) if index not in self._loaded]
 
     async def stop(self, grace_ms: int, last_words: Callable[[], None] = lambda: None) -> None:
-        """Steps in flight get `grace_ms` to end; the rest goes on at the next start.
+        """Stop. Steps in flight have `grace_ms` to finish; unfinished work resumes at the next start.
 
-        `last_words` is called when nothing changes any more, while the database can still be read.
+        `last_words` is called after the last change, while the database can still be read.
         """
         self.notices.stop()
         listener_stopped = asyncio.get_running_loop().create_task(self._stop_listener())
@@ -234,7 +234,7 @@ class Emulator:
         self.engine.store.close()
 
     async def _stop_listener(self) -> None:
-        """In a thread of its own: user code may have filled the loop's."""
+        """Stop the listener in a new thread: user code may occupy all of the loop's threads."""
         if self._listener is not None:
             loop, stopped = asyncio.get_running_loop(), asyncio.Event()
             stop = self._listener.stop
@@ -247,7 +247,7 @@ class Emulator:
             await stopped.wait()
 
 
-def _tell(loop: asyncio.AbstractEventLoop, ready: asyncio.Future[None], failure: BaseException | None) -> None:
+def _settle(loop: asyncio.AbstractEventLoop, ready: asyncio.Future[None], failure: BaseException | None) -> None:
     if failure is None:
         loop.call_soon_threadsafe(resolve, ready)
     elif not ready.done():

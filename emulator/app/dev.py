@@ -1,4 +1,4 @@
-"""What `stepwell dev` does: open the project, run the emulator, reload on change, stop cleanly."""
+"""`stepwell dev`: opens the project, runs the emulator, reloads on change, stops cleanly."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from stepwell.emulator.terminal.logs import configure_logging
 from stepwell.emulator.terminal.printer import Printer
 from stepwell.emulator.terminal.safe import visible
 from stepwell.emulator.terminal.user_output import UserOutput
-from stepwell.emulator.threads.held_loop import HeldLoop
+from stepwell.emulator.threads.loop_watchdog import LoopWatchdog
 from stepwell.emulator.web import moves
 from stepwell.emulator.web.pauses import set_within
 from stepwell.emulator.worker.host import WorkerLoadError
@@ -45,34 +45,37 @@ from stepwell.emulator.worker.workerd.descriptors import raise_limit
 
 _log = logging.getLogger("stepwell.dev")
 
-#: What steps in flight get at Ctrl-C; a second Ctrl-C ends at once.
+#: Time that steps in flight have to finish after Ctrl-C. A second Ctrl-C exits immediately.
 GRACE_MS: Final = 5_000
-#: So long after the grace the process has ended, whatever hinders it, in seconds.
+#: Seconds after the grace period until the process is forced to exit.
 _END_S: Final = 3.0
-#: What code of the Worker that still runs gets to hear of the end, in seconds.
+#: Seconds that running threads and tasks of the Worker have to finish at the end.
 _LAST_S: Final = 0.5
-#: How often it is looked whether the state folder is still there, in seconds.
-_LOOK_S: Final = 1.0
-#: The most files that are named as the cause of a reload.
+#: Seconds between two checks that the state folder still exists.
+_CHECK_S: Final = 1.0
+#: Maximum number of files named as the cause of a reload.
 _MOST_CAUSES: Final = 3
+_FIX_IT: Final = "Fix the file and save it to reload."
 
 
 def leave_threads(code: int) -> None:
-    """Ends the process when threads of user code are left: Python itself would wait for them without end."""
-    threads = [one for one in threading.enumerate() if one is not threading.main_thread() and not one.daemon]
+    """End the process if threads of user code still run: Python itself would wait for them forever."""
+    threads = [
+        thread for thread in threading.enumerate() if thread is not threading.main_thread() and not thread.daemon
+    ]
     ended_by = monotonic_ns() + round(_LAST_S * 1e9)
     for thread in threads:
         thread.join(max(ended_by - monotonic_ns(), 0) / 1e9)
-    left = sum(thread.is_alive() for thread in threads)
-    if left:
-        what = "1 thread of the Worker still runs and ends" if left == 1 else f"{left} threads of the Worker end"
-        sys.stdout.write(f"{what} with Stepwell.\n")
+    alive = sum(thread.is_alive() for thread in threads)
+    if alive:
+        what = "1 thread of the Worker was" if alive == 1 else f"{alive} threads of the Worker were"
+        sys.stdout.write(f"{what} still running and ended with Stepwell.\n")
         sys.stdout.flush()
         os._exit(code)
 
 
 def run_dev(path: Path, configs: Sequence[str], flags: Mapping[str, Any], env_files: Sequence[Path]) -> str | None:
-    """Runs until it is stopped; gives the message of what prevents it from starting, or None."""
+    """Run until stopped. Returns the error message if it can't start, otherwise None."""
     printer = Printer(sys.stdout)
     configure_logging(printer, is_of_user_code)
     raise_limit()
@@ -87,14 +90,14 @@ def run_dev(path: Path, configs: Sequence[str], flags: Mapping[str, Any], env_fi
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a project comes from: it is opened at the start, and again whenever its files change."""
+    """Opens a project: at the start, and again whenever its files change."""
 
     path: Path
     flags: Mapping[str, Any]
     env_files: Sequence[Path]
 
     def open(self) -> Opened:
-        """Raises `ConfigError`."""
+        """Open the project. Raises `ConfigError`."""
         return open_project(self.path, self.flags, env_files=self.env_files, environ=os.environ)
 
 
@@ -117,7 +120,7 @@ def _with_folder(sources: Sequence[Source], opened: Sequence[Opened], printer: P
 
 
 def _lost(folder: StateFolder) -> StateFolderError:
-    """What to say when the folder has been deleted while it was in use."""
+    """The error for a state folder that was deleted while in use."""
     return StateFolderError(
         f"The state folder {folder.path} was deleted or moved, so Stepwell has stopped. Its data is lost. Start "
         "Stepwell again; to start from scratch, stop it before you delete the folder."
@@ -125,33 +128,32 @@ def _lost(folder: StateFolder) -> StateFolderError:
 
 
 def _lost_log(path: Path) -> StateFolderError:
-    """What to say when SQLite's own files have been deleted while they were in use."""
+    """The error for a file of SQLite that was deleted while in use."""
     return StateFolderError(
-        f"{path} was deleted or replaced while Stepwell was running. It belongs to the open database, and a crash "
-        "would have lost what it held; so Stepwell stored that and has stopped. Start it again, and leave the file "
-        "alone."
+        f"{path} was deleted or replaced while Stepwell was running. The file is part of the open database. "
+        "Stepwell has saved its contents and stopped. Start it again, and leave the file in place."
     )
 
 
 def _stopped(error: BaseException | None) -> str:
-    """What to say when the engine has stopped by itself."""
+    """The message after the engine has stopped because of an error."""
     return (
-        f"The database cannot be written ({error}): the engine has stopped. Nothing runs or is stored from here "
-        "on. See that the disk has room, then stop Stepwell and start it again: what was stored goes on."
+        f"The engine has stopped: it can't write to its database ({error}). Free some disk space and restart "
+        "Stepwell; stored instances continue."
     )
 
 
 def _spare_the_collector() -> None:
-    """Keeps the garbage collector from what is imported, which lives as long as the process.
+    """Exclude imported objects from garbage collection; they live as long as the process.
 
-    A run of many steps makes it look through everything again and again, for a fifth of the time of each step.
+    Otherwise collections during long runs scan them again and again, which takes a fifth of the time of each step.
     """
     gc.freeze()
     gc.set_threshold(5_000, 20, 20)
 
 
 class _Session:
-    """One run of `stepwell dev`."""
+    """One `stepwell dev`, from start to stop."""
 
     def __init__(
         self, sources: Sequence[Source], opened: Sequence[Opened], folder: StateFolder, printer: Printer
@@ -163,13 +165,13 @@ class _Session:
         self._settings = opened[0].settings
         self._stopping = asyncio.Event()
         self._warnings: dict[int, str] = {}
-        self._held = HeldLoop(self._warn, self._stuck, GRACE_MS / 1000, _END_S)
+        self._watchdog = LoopWatchdog(self._warn, self._stuck, GRACE_MS / 1000, _END_S)
 
     async def run(self, sock: Any) -> None:
-        for index, one in enumerate(self._opened):
-            self._warn_of(index, one.project)
+        opened = [project for _, project in self._opened]
+        for index, project in enumerate(opened):
+            self._print_warnings(index, project)
         engine = open_engine(self._settings, str(self._folder.database))
-        opened = [one.project for one in self._opened]
         projects = [with_adopted(project, opened) for project in opened]
         for project in projects:
             declare(engine, project)
@@ -187,28 +189,28 @@ class _Session:
             emit=output,
             state=self._folder.path,
         )
-        emulator = Emulator(self._settings, engine, projects, hosts, sock, self._held.held_ms)
+        emulator = Emulator(self._settings, engine, projects, hosts, sock, self._watchdog.blocked_ms)
         engine.observe(follower.note)
         engine.at_failure(lambda: follower.end(_stopped(engine.failure)))
         follower.start()
-        self._held.start()
+        self._watchdog.start()
         self._on_signals()
         reads = self._watch_reads()
         _spare_the_collector()
         try:
             await emulator.start()
             for problem in dict.fromkeys(emulator.notices.problems.values()):
-                _log.error("%s\nSave a file that mends it: it is loaded then.", problem)
+                _log.error("%s\n%s", problem, _FIX_IT)
             self._folder.announce(emulator.url)
             await self._announce(announcement, emulator)
             watching = await self._watch_files(emulator)
             self._printer.text(f"Ready on {self._printer.style(emulator.url, 'bold', 'green')}")
-            self._tell_of_the_token()
-            self._tell_of_the_clock(moves.skew_of(engine), engine.clock.now())
+            self._print_token_notice()
+            self._print_clock_notice(moves.skew_of(engine), engine.clock.now())
             await self._until_stopped(watching)
-            self._tell_of_the_stop(engine.executing)
+            self._print_stopping(engine.executing)
         except Exception:
-            engine.crash()  # nothing was begun, or nothing can be kept: so nothing is written
+            engine.crash()  # nothing has started, or nothing can be stored, so don't write
             raise
         finally:
             await announcement.stop()
@@ -216,44 +218,48 @@ class _Session:
             reads.close()
 
     def _last_words(self, engine: Engine, output: UserOutput, follower: Follower) -> None:
-        """Says how the steps in flight have ended; threads of user code may print later, which is not kept."""
+        """Report the steps that were cut off. Later output of user code's threads is not stored."""
         output.stop()
         follower.stop()
         if engine.cut_off:
             steps = "1 step" if engine.cut_off == 1 else f"{engine.cut_off} steps"
             self._warn(
-                f"{steps} did not end in time. The attempt counts as failed and is made again at the next start."
+                f"{steps} did not finish in time. The attempt counts as failed and is retried at the next start."
             )
 
     async def _announce(self, announcement: Announcement, emulator: Emulator) -> None:
-        """Lets other runs on this machine call the Workflows of this one."""
+        """Let other Stepwells on this machine call the Workflows of this one."""
         workers = [worker.host.name for worker in emulator.workers if worker.own_workflows()]
         if not workers:
             return
         try:
             await announcement.start(workers)
         except OSError as error:
-            self._warn(f"Other runs cannot call the Workflows of this one: {error}. Name a folder with --registry.")
-
-    def _tell_of_the_token(self) -> None:
-        if not is_loopback(self._settings.host) and not self._settings.token:
-            self._printer.text(
-                f"The dashboard and the APIs refuse all requests on {self._settings.host} until you start with "
-                "--token TOKEN; the Worker itself answers."
+            self._warn(
+                f"Other Stepwells can't call the Workflows of this one: {error}. Choose another folder with "
+                "--registry DIR."
             )
 
-    def _tell_of_the_clock(self, skew_ms: int, now: int) -> None:
-        if skew_ms:
-            self._printer.text(f"The clock has been moved by {describe_ms(skew_ms)}: it is now {moment(now)}.")
+    def _print_token_notice(self) -> None:
+        if not is_loopback(self._settings.host) and not self._settings.token:
+            self._printer.text(
+                f"Dashboard and APIs are disabled on {self._settings.host} until you restart with --token TOKEN. "
+                "The Worker itself needs no token."
+            )
 
-    def _tell_of_the_stop(self, executing: int) -> None:
+    def _print_clock_notice(self, skew_ms: int, now: int) -> None:
+        if skew_ms:
+            self._printer.text(f"The clock is {describe_ms(skew_ms)} ahead of real time: {moment(now)}.")
+
+    def _print_stopping(self, executing: int) -> None:
         if executing:
             steps = "1 step" if executing == 1 else f"{executing} steps"
-            seconds = GRACE_MS // 1000
-            self._printer.text(f"Stopping: {steps} in flight may take {seconds} s; Ctrl-C again stops at once.")
+            self._printer.text(
+                f"Stopping: waiting up to {GRACE_MS // 1000} s for {steps}. Press Ctrl-C again to stop now."
+            )
 
     def _watch_reads(self) -> contextlib.ExitStack:
-        """With `replay: always`, warns of code outside of steps that reads the clock, randomness or the network."""
+        """With `replay: always`, warn about code outside steps that reads the clock, randomness or the network."""
         stack = contextlib.ExitStack()
         if self._settings.replay == "always":
             from stepwell.emulator.worker.python.impure import ImpureReads, warn_of
@@ -261,8 +267,8 @@ class _Session:
             stack.enter_context(ImpureReads(warn_of))
         return stack
 
-    def _warn_of(self, index: int, project: Project) -> None:
-        """Says what is odd about a configuration, unless it was said of the last one already."""
+    def _print_warnings(self, index: int, project: Project) -> None:
+        """Print the warnings of a configuration, unless they are the same as those printed last."""
         text = project.warning_text()
         if text != self._warnings.get(index, ""):
             self._warnings[index] = text
@@ -277,7 +283,7 @@ class _Session:
         self._exit_at_once(1)
 
     def _exit_at_once(self, code: int) -> None:
-        """Ends the process without a stop: what is committed is safe, and no secrets stay behind."""
+        """End the process immediately. Committed data is safe; files with secrets are removed."""
         for generated in (self._folder.path / "generated", *self._folder.path.glob("bindings/*/generated")):
             remove_folder(generated)
         os._exit(code)
@@ -287,38 +293,38 @@ class _Session:
 
         def stop(number: int, _: object) -> None:
             if self._stopping.is_set():
-                self._exit_at_once(130)  # the second time
+                self._exit_at_once(130)  # the second signal
             loop.call_soon_threadsafe(self._stopping.set)
-            # Code that blocks the loop never sees the event: the watch, or the next signal, ends the process.
-            self._held.stopping()
+            # A blocked loop never sees the event: then the watchdog, or the next signal, ends the process.
+            self._watchdog.stopping()
             signal.signal(number, lambda *_: self._exit_at_once(130))
 
         for name in ("SIGINT", "SIGTERM"):
             signal.signal(getattr(signal, name), stop)
 
     async def _watch_files(self, emulator: Emulator) -> list[asyncio.Task[None]]:
-        """Looks after the state folder, and after the project's files if they are to be reloaded.
+        """Watch the state folder and, with reload on, the project's files.
 
-        Returns when the files are watched, so that no change is missed from then on.
+        Returns once the files are watched: later changes are not missed.
         """
         watching = [asyncio.create_task(self._watch_folder())]
         if self._settings.reload:
             watching += [
                 asyncio.create_task(
                     watch(
-                        one.project.folder,
+                        project.folder,
                         partial(self._reload, emulator, index),
                         ignored=[self._folder.path],
                         at_once=index in emulator.unloaded,
                     )
                 )
-                for index, one in enumerate(self._opened)
+                for index, (_, project) in enumerate(self._opened)
             ]
             await begun()
         return watching
 
     async def _until_stopped(self, watching: Sequence[asyncio.Task[None]]) -> None:
-        """Raises `StateFolderError` when the state folder is lost before anybody stops this."""
+        """Wait for a stop. Raises `StateFolderError` if the state folder was lost."""
         await self._stopping.wait()
         for task in watching:
             task.cancel()
@@ -328,8 +334,8 @@ class _Session:
         if (log := self._folder.lost_log) is not None:
             raise _lost_log(log)
 
-    def _because(self, index: int, causes: Sequence[Path]) -> str:
-        """What caused a reload, for the line that says so."""
+    def _cause_text(self, index: int, causes: Sequence[Path]) -> str:
+        """The files that caused a reload, as the end of its message."""
         if not causes:
             return ""
         folder = self._opened[index].project.folder
@@ -338,17 +344,17 @@ class _Session:
         return f": {', '.join(shown)}{more} changed"
 
     async def _watch_folder(self) -> None:
-        while not await set_within(self._stopping, _LOOK_S):
+        while not await set_within(self._stopping, _CHECK_S):
             if self._folder.is_lost or self._folder.lost_log is not None:
                 self._stopping.set()
 
     async def _reload(self, emulator: Emulator, index: int, files: Sequence[Path]) -> None:
-        """Loads a Worker anew, and with it those that had to wait: the bundles of all go into one runtime."""
+        """Reload a Worker, and the Workers that failed to load: all JavaScript Workers share one runtime."""
         host, env_files = emulator.workers[index].host, {path.absolute() for path in self._sources[index].env_files}
         causes = [file for file in files if is_configuration(file) or file in env_files or host.uses(file)]
         is_broken = host.name in emulator.notices.problems
         if files and not causes and not is_broken:
-            return  # a Worker may write files into its project
+            return  # data files that the Worker itself may have written
         await self._load_again(emulator, index, causes or (files if is_broken else ()))
         for other in emulator.unloaded:
             if other != index:
@@ -359,17 +365,17 @@ class _Session:
         problem = emulator.notices.problems.get(name)
         try:
             project = self._sources[index].open().project
-            self._warn_of(index, project)
+            self._print_warnings(index, project)
             is_new = await emulator.reload(index, project)
         except (ConfigError, WorkerLoadError) as error:
-            # One save may be several changes: what is wrong is told once.
-            again, runs = str(error) == problem, index not in emulator.unloaded
-            then = "What ran before goes on running." if runs else "Save a file that mends it: it is loaded then."
-            _log.log(logging.DEBUG if again else logging.ERROR, "%s\n%s", error, then)
+            # One save may trigger several reloads: report each problem once.
+            is_repeated, runs = str(error) == problem, index not in emulator.unloaded
+            consequence = "The previous version keeps running." if runs else _FIX_IT
+            _log.log(logging.DEBUG if is_repeated else logging.ERROR, "%s\n%s", error, consequence)
             emulator.notices.not_loaded(name, str(error), runs=runs)
         else:
-            # A file that is no code may be the one that our output goes to: to tell of it would change it again.
+            # The changed file may be the one that our output is redirected to: logging would change it again.
             is_news = is_new or problem is not None
-            because = self._because(index, causes)
-            _log.log(logging.INFO if is_news else logging.DEBUG, "Reloaded %s%s", name, because)
+            cause = self._cause_text(index, causes)
+            _log.log(logging.INFO if is_news else logging.DEBUG, "Reloaded %s%s", name, cause)
             emulator.notices.loaded(name)

@@ -1,4 +1,4 @@
-"""The state folder: one emulator at a time, and where it answers."""
+"""The state folder: its lock, and the address of the process that uses it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _IGNORE_ALL: Final = "*\n"
 
 
 class StateFolderError(Exception):
-    """The folder cannot be used; the text says why and what to do."""
+    """The folder can't be used; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """The emulator that uses a state folder, as it wrote down itself."""
+    """The address and process id that the user of a state folder has stored in it."""
 
     url: str
     pid: int
 
 
 class StateFolder:
-    """Holds the lock from `claim` to `release`; the operating system lets go of it when the process dies."""
+    """Holds the lock from `claim` to `release`; the operating system releases it when the process dies."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -44,7 +44,7 @@ class StateFolder:
         return self.path / "stepwell.sqlite"
 
     def claim(self) -> None:
-        """Makes the folder and locks it. Raises `StateFolderError` when it is in use or cannot be written."""
+        """Create the folder and lock it. Raises `StateFolderError` if it is in use or can't be written."""
         self._is_new = not self.path.exists()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,8 +63,8 @@ class StateFolder:
         except OSError as error:
             lock.close()
             raise StateFolderError(
-                f"The state folder {self.path} cannot be locked ({error.strerror}). Its file system may not "
-                "support locks, as some network drives do not: name a folder on a local disk with --persist-to."
+                f"Can't lock the state folder {self.path} ({error.strerror}). Some network drives don't support "
+                "locks. Choose a folder on a local disk with --persist-to DIR."
             ) from None
         if not is_locked:
             lock.close()
@@ -72,7 +72,7 @@ class StateFolder:
         self._lock = lock
 
     def _restrict_if_ours(self) -> None:
-        """A folder that earlier versions made was open to everybody; one that the user made stays as it is."""
+        """Restrict a folder that an earlier version created readable by all; leave the user's folders unchanged."""
         ignore = self.path / ".gitignore"
         if (self.path / _LOCK).exists() and ignore.is_file() and ignore.read_text(errors="replace") == _IGNORE_ALL:
             for path in (self.path, self.path / _LOCK, self.path / _SERVER):
@@ -81,20 +81,20 @@ class StateFolder:
     def _unusable(self, error: OSError) -> StateFolderError:
         todo = "Free some space" if error.errno == errno.ENOSPC else "Check its permissions"
         return StateFolderError(
-            f"The state folder {self.path} cannot be used ({error.strerror}). {todo}, or name another one with "
-            "--persist-to."
+            f"Can't use the state folder {self.path} ({error.strerror}). {todo}, or choose another folder with "
+            "--persist-to DIR."
         )
 
     def _in_use(self) -> str:
         running = read_running(self.path)
-        where = f"by the process {running.pid}, which answers on {running.url}" if running else "by another process"
+        user = f"process {running.pid} at {running.url}" if running else "another process"
         return (
-            f"The state folder {self.path} is in use {where}. Stop that one, or start this one with another folder "
-            "(--persist-to DIR)."
+            f"The state folder {self.path} is in use by {user}. Stop that process, or use another folder with "
+            "--persist-to DIR."
         )
 
     def announce(self, url: str) -> None:
-        """Writes down where this process answers, for the command line. The database is there by now.
+        """Store the address of this process for the command line. The database must exist.
 
         Raises `StateFolderError`.
         """
@@ -108,19 +108,19 @@ class StateFolder:
             raise self._unusable(error) from None
 
     def _log_files(self) -> list[Path]:
-        """What SQLite keeps beside an open database: changes that are not copied into it yet, and their index."""
+        """SQLite's files beside an open database: the write-ahead log and its index."""
         return [self.database.with_name(self.database.name + end) for end in ("-wal", "-shm")]
 
     @property
     def lost_log(self) -> Path | None:
-        """The log of the database, when somebody has deleted or replaced it since `announce`."""
+        """The first of SQLite's files that was deleted or replaced since `announce`, or None."""
         return next((path for path, known in self._logs.items() if not _is_same(path, known)), None)
 
     @property
     def is_lost(self) -> bool:
-        """Whether somebody has deleted or replaced the folder or its database since `announce`.
+        """True if the folder or its database was deleted or replaced since `announce`.
 
-        The operating system keeps deleted files for as long as we have them open: nothing else would tell.
+        Open files stay usable after they are deleted, so no other error would occur.
         """
         return not (self._is_ours() and _is_same(self.database, self._claimed))
 
@@ -128,14 +128,14 @@ class StateFolder:
         return self._lock is not None and _is_same(self.path / _LOCK, os.fstat(self._lock.fileno()))
 
     def forget_if_new(self) -> None:
-        """Removes the folder, if it was made by `claim`: a start that failed leaves nothing behind."""
+        """Remove the folder if `claim` created it, so a failed start leaves nothing behind."""
         if self._is_new:
             import shutil
 
             shutil.rmtree(self.path, ignore_errors=True)
 
     def release(self) -> None:
-        if self._is_ours():  # else it is gone, or of another process by now
+        if self._is_ours():  # otherwise it was deleted, or belongs to another process now
             (self.path / _SERVER).unlink(missing_ok=True)
         if self._lock is not None:
             self._lock.close()
@@ -150,7 +150,7 @@ def _is_same(path: Path, known: os.stat_result | None) -> bool:
 
 
 def read_running(folder: Path) -> RunningServer | None:
-    """What the emulator of this folder wrote down; it may have died since."""
+    """The process that last announced itself in this folder. It may no longer be running."""
     try:
         data = json.loads((folder / _SERVER).read_text(encoding="utf-8"))
         return RunningServer(str(data["url"]), int(data["pid"]))

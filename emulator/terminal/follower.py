@@ -1,7 +1,7 @@
-"""Follows what happens to instances and prints it.
+"""Follows the instances and prints their changes.
 
-A thread of its own gathers changes, so that no step waits for a terminal. What is printed meanwhile, such as the
-output of a step, comes after the changes that were made before it: the printer asks for them first.
+A thread collects the changes, so no step waits for the terminal. Before other output, such as a step's, the printer
+asks for the changes made so far, so lines appear in order.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from stepwell.emulator.terminal.printer import Printer
 
 _log = logging.getLogger("stepwell.terminal")
 
-#: Changes of this long are printed together, in seconds.
+#: Seconds during which changes are collected before they are printed.
 _GATHER_S: Final = 0.1
-#: Nobody reads faster: of more instances than this in one go only their number is told...
+#: Maximum instances printed per batch; beyond that only a count.
 _MOST_INSTANCES: Final = 12
-#: ...and of more entries of one instance only the last.
+#: Maximum history entries read per instance and batch; beyond that only the newest.
 _MOST_ENTRIES: Final = 40
-#: How long after its time an entry may become visible.
+#: Maximum delay between an entry's time and its commit.
 _LATE_MS: Final = 1_000
-#: Instances of which is known what was told last.
+#: Instances whose last printed entry is remembered.
 _REMEMBERED: Final = 2_000
 
 
 class Follower:
-    """Give `note` to `Engine.observe`. `now` is the engine's time in ms.
+    """Prints changes that `note`, an observer of the engine, reports. `now` returns the engine's time in ms.
 
-    `store` is read in the thread that makes this, where it shows what is not committed yet; `reader` in others.
+    `store` also shows uncommitted changes and is read in the creating thread; `reader` is read in others.
     """
 
     def __init__(self, store: StoreReader, reader: StoreReader, printer: Printer, now: Callable[[], int]) -> None:
@@ -46,13 +46,13 @@ class Follower:
         self._reader = reader
         self._printer = printer
         self._owner = threading.get_ident()
-        self._telling = threading.RLock()
+        self._printing = threading.RLock()
         self._stopped = False
         self._now = now
         self._changed: set[int] = set()
-        self._told: OrderedDict[int, int] = OrderedDict()
+        self._printed: OrderedDict[int, int] = OrderedDict()
         self._stacks: OrderedDict[int, str] = OrderedDict()
-        self._told_until = now()
+        self._printed_until = now()
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._stopping = False
@@ -61,11 +61,11 @@ class Follower:
         self._thread = threading.Thread(target=self._run, name="stepwell-log", daemon=True)
 
     def start(self) -> None:
-        self._printer.before_text(self.tell)
+        self._printer.before_text(self.print_changes)
         self._thread.start()
 
-    def tell(self) -> None:
-        """Prints the changes so far, whichever thread asks."""
+    def print_changes(self) -> None:
+        """Print the changes so far. Safe to call from any thread."""
         if self._changed and not self._stopped:
             self._try_to_print()
 
@@ -76,7 +76,7 @@ class Follower:
             self._wake.set()
 
     def end(self, text: str) -> None:
-        """Tells what is still to be told, and then this: nothing changes any more."""
+        """Print the remaining changes, then this text, after the last change of the engine."""
         self._last_word = text
         self._stopping = True
         self._wake.set()
@@ -100,46 +100,46 @@ class Follower:
             self._printer.text(self._printer.style(self._last_word, "red"))
 
     def _try_to_print(self) -> None:
-        """What cannot be told must not silence the terminal for the rest of the session."""
+        """Print the changes. An error must not end the printing for the rest of the session."""
         try:
-            with self._telling:
+            with self._printing:
                 self._reader = self._store if threading.get_ident() == self._owner else self._committed
                 self._print()
         except Exception:  # noqa: BLE001 - as above
-            _log.exception("Changes of instances could not be shown; the next ones will be.")
+            _log.exception("Some instance updates could not be printed.")
 
     def _print(self) -> None:
         with self._lock:
             changed, self._changed = self._changed, set()
         began = self._now()
-        told = sorted(changed)[:_MOST_INSTANCES]
-        lines = [line for key in told for line in self._lines(key)]
-        # What began in another turn of the loop may be committed only now.
-        self._told_until = max(self._told_until, began - _LATE_MS)
+        keys = sorted(changed)[:_MOST_INSTANCES]
+        lines = [line for key in keys for line in self._lines(key)]
+        # Entries of an earlier turn of the loop may be committed only now.
+        self._printed_until = max(self._printed_until, began - _LATE_MS)
         self._printer.lines(sorted(lines, key=lambda line: line.at))
-        if len(changed) > len(told):
-            self._printer.text(f"... and changes of {len(changed) - len(told)} more instances")
+        if len(changed) > len(keys):
+            self._printer.text(f"... and updates for {len(changed) - len(keys)} more instances")
 
     def _lines(self, key: int) -> list[Line]:
-        entries = self._news(key)
+        entries = self._new_entries(key)
         row = self._reader.instance(key) if entries else None
         if row is None:
             return []
-        self._told[key] = entries[-1].event_id
-        self._told.move_to_end(key)
-        if len(self._told) > _REMEMBERED:
-            self._told.popitem(last=False)
+        self._printed[key] = entries[-1].event_id
+        self._printed.move_to_end(key)
+        if len(self._printed) > _REMEMBERED:
+            self._printed.popitem(last=False)
         return self._render(key, row, entries)
 
-    def _news(self, key: int) -> list[HistoryRow]:
-        """Entries that were not told yet: by their ids, or by their time for an instance not remembered."""
-        known = self._told.get(key)
+    def _new_entries(self, key: int) -> list[HistoryRow]:
+        """Entries not printed yet: by id, or by time for an instance that is no longer remembered."""
+        known = self._printed.get(key)
         entries = self._reader.history(key, known or 0, _MOST_ENTRIES)
-        if len(entries) > _MOST_ENTRIES // 2:  # perhaps not all: a page holds about as many as one asks for
+        if len(entries) > _MOST_ENTRIES // 2:  # the page may be incomplete: its size is approximate
             newest = self._reader.newest_history(key, _MOST_ENTRIES // 4)
             entries = entries if newest[-1].event_id == entries[-1].event_id else newest
         if known is None:
-            return [entry for entry in entries if entry.at >= self._told_until]
+            return [entry for entry in entries if entry.at >= self._printed_until]
         return [entry for entry in entries if entry.event_id > known]
 
     def _render(self, key: int, row: InstanceRow, entries: list[HistoryRow]) -> list[Line]:
@@ -156,7 +156,7 @@ class Follower:
         return lines
 
     def _without_known_stack(self, key: int, line: Line) -> Line:
-        """The traceback of an attempt is not shown again for the instance that fails with it."""
+        """Drop the traceback if it was just printed, as that of the attempt that the instance fails with."""
         if line.stack is None:
             return line
         known = self._stacks.get(key)

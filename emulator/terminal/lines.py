@@ -1,4 +1,4 @@
-"""One line for one entry of an instance's history: pure functions of records."""
+"""The terminal line for each entry of an instance's history: pure functions of records."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from stepwell.emulator.terminal import safe
 
 _T = EventType
 
-#: What is said of entries about the instance itself, and in which colour. Entries that are not here stay silent:
-#: they say what another line says already.
+#: Text and colour for entries about the instance itself. Other entries are not printed: another line covers them.
 _OF_INSTANCE: Final[dict[EventType, tuple[str, str]]] = {
     _T.WORKFLOW_STARTED: ("started", "cyan"),
     _T.WORKFLOW_PAUSED: ("paused", "yellow"),
-    _T.WORKFLOW_WAITING_FOR_PAUSE: ("pauses after this step", "yellow"),
+    _T.WORKFLOW_WAITING_FOR_PAUSE: ("pausing after the current step", "yellow"),
     _T.WORKFLOW_COMPLETED: ("complete", "green"),
     _T.WORKFLOW_ERRORED: ("errored", "red"),
     _T.WORKFLOW_TERMINATED: ("terminated", "yellow"),
@@ -32,7 +31,7 @@ _OF_INSTANCE: Final[dict[EventType, tuple[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`what` in `colour`; `stack` is the user's own traceback."""
+    """A line of the terminal: `what` in `colour`. `stack` is the traceback of user code."""
 
     at: int
     workflow: str
@@ -46,14 +45,14 @@ class Line:
 def line_of(
     row: HistoryRow, workflow: str, instance: str, step: StepRow | None, error: ErrorInfo | None
 ) -> Line | None:
-    """What a person is told of an entry; None for nothing. `error` is that of the instance."""
+    """The terminal line for a history entry, or None to skip it. `error` is the error of the instance."""
     if row.step is None:
         return _of_instance(row, workflow, instance, error)
     name = step.public_name if step is not None else None
-    told = _of_step(row, step)
-    if told is None:
+    parts = _of_step(row, step)
+    if parts is None:
         return None
-    what, colour, stack = told
+    what, colour, stack = parts
     return Line(row.at, workflow, instance, name, what, colour, stack)
 
 
@@ -78,22 +77,22 @@ def _of_step(row: HistoryRow, step: StepRow | None) -> tuple[str, str, str | Non
             until = step.due_at if step is not None else None
             return f"sleeping{f' until {moment(until)}' if until else ''}", "dim", None
         case _T.SLEEP_COMPLETED:
-            return "awake", "dim", None
+            return "woke up", "dim", None
         case _T.WAIT_STARTED:
             kind = json.loads(step.config)["type"] if step is not None else "?"
             return f'waiting for event "{safe.name(kind)}"', "dim", None
         case _T.WAIT_COMPLETED:
             return "event received", "", None
         case _T.WAIT_TIMED_OUT:
-            return "no event in time", "yellow", None
+            return "timed out waiting for the event", "yellow", None
         case _T.ROLLBACK_STEP_COMPLETED:
             return "rolled back", "magenta", None
     return None
 
 
 def _attempt(row: HistoryRow, detail: dict[str, object]) -> tuple[str, str, str | None]:
-    found = detail.get("error")
-    error = ErrorInfo.from_json(found if isinstance(found, dict) else {})
+    stored = detail.get("error")
+    error = ErrorInfo.from_json(stored if isinstance(stored, dict) else {})
     delay = detail.get("retryDelayMs")
     after = f", retrying in {describe_ms(delay)}" if isinstance(delay, int) else ""
     what = f"attempt {row.attempt} failed: {_error(error)}{after}"

@@ -1,7 +1,7 @@
-"""The only place that configures logging: what Stepwell and its libraries log goes to the printer.
+"""The only place that configures logging: records of Stepwell and its libraries go to the printer.
 
-The root logger belongs to user code, so nothing of ours is on it. Stepwell's loggers are below `stepwell`.
-Libraries that both Stepwell and user code may use have a handler that tells whose record it is.
+The root logger belongs to user code and stays unchanged. Stepwell's loggers are below `stepwell`. Libraries that
+both Stepwell and user code may use get a handler that separates their records.
 """
 
 from __future__ import annotations
@@ -17,45 +17,44 @@ from stepwell.emulator.terminal.printer import Printer
 
 _COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
 
-#: Facts for other readers of the log: the terminal tells them as changes of their instance, or as its last word.
-_TOLD_BY_FOLLOWER = frozenset({"errored", "engine_stopped"})
+#: Records for other readers of the log. The terminal's `Follower` prints them as changes of their instance.
+_PRINTED_BY_FOLLOWER = frozenset({"errored", "engine_stopped"})
 
-#: What a library says, and what that means for who reads it.
+#: Messages of libraries, with better texts for the reader.
 _REWORDED = {
     "Invalid HTTP request received.": (
-        "A client sent something that is not HTTP, and was answered 400. If it wanted https: the address begins "
-        "with http://."
+        "Rejected a non-HTTP request (400). If you used https://, use http:// instead."
     )
 }
 
-#: Libraries of Stepwell that log.
+#: Stepwell's libraries that log.
 LIBRARIES: Final = ("asyncio", "httpcore", "httpx", "uvicorn", "watchfiles", "websockets")
 
-#: Whether user code made a record.
+#: Returns True for a record that user code caused.
 IsUsers: TypeAlias = Callable[[logging.LogRecord], bool]
 
 
 class PrinterHandler(logging.Handler):
-    """A line for each record: instance and step in front, if the record has them; the traceback behind."""
+    """Prints a line for each record, followed by its traceback."""
 
     def __init__(self, printer: Printer) -> None:
         super().__init__()
         self._printer = printer
 
     def emit(self, record: logging.LogRecord) -> None:
-        if getattr(record, "action", None) in _TOLD_BY_FOLLOWER:
+        if getattr(record, "action", None) in _PRINTED_BY_FOLLOWER:
             return
         style = self._printer.style
         colour = "dim" if record.name == "stepwell.requests" else _COLOURS.get(record.levelno)
         text = record.getMessage()
         if text in _REWORDED:
             text = f"{local(round(record.created * 1000)):%H:%M:%S} {_REWORDED[text]}"
-        text = safe.visible(text + _traceback(record))  # it may quote what user code named
+        text = safe.visible(text + _traceback(record))  # it may quote names of user code
         self._printer.text(style(text, colour) if colour else text)
 
 
 def _traceback(record: logging.LogRecord) -> str:
-    """All frames for Stepwell's own faults; the user's frames for what a library reports."""
+    """All frames for errors of Stepwell itself; user code's frames for errors that a library reports."""
     error = record.exc_info[1] if record.exc_info else None
     if record.exc_info is None or error is None:
         return ""
@@ -65,7 +64,7 @@ def _traceback(record: logging.LogRecord) -> str:
 
 
 class LibraryHandler(PrinterHandler):
-    """Prints warnings that a library gives Stepwell; what it logs for user code goes to user code's handlers."""
+    """Prints a library's warnings to Stepwell; its records for user code go to user code's handlers."""
 
     def __init__(self, printer: Printer, is_users: IsUsers) -> None:
         super().__init__(printer)
@@ -79,7 +78,7 @@ class LibraryHandler(PrinterHandler):
 
 
 class _OwnLogger(logging.Logger):
-    """A logger that user code does not switch off: `dictConfig` disables what it does not name."""
+    """A logger that user code can't disable: `dictConfig` disables all loggers that it does not name."""
 
     @property
     def disabled(self) -> bool:
@@ -90,16 +89,16 @@ class _OwnLogger(logging.Logger):
         pass
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - the name in logging
-        """Without regard to `logging.disable`."""
+        """Ignores `logging.disable`."""
         return level >= self.getEffectiveLevel()
 
 
 def configure_logging(printer: Printer, is_users: IsUsers, level: int = logging.INFO) -> None:
-    """Sends what Stepwell logs to the printer, and the warnings of its libraries. Leaves the root logger alone."""
-    ours = _protected("stepwell")
-    ours.handlers = [PrinterHandler(printer)]
-    ours.setLevel(level)
-    ours.propagate = False
+    """Send Stepwell's records and its libraries' warnings to the printer. The root logger stays unchanged."""
+    own = _protected("stepwell")
+    own.handlers = [PrinterHandler(printer)]
+    own.setLevel(level)
+    own.propagate = False
     for name in list(logging.root.manager.loggerDict):
         if name.startswith("stepwell."):
             _protected(name)

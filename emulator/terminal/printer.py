@@ -1,4 +1,4 @@
-"""Writes lines to the terminal, whole and one after another, from whatever thread."""
+"""Writes whole lines to the terminal, from any thread."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from stepwell.emulator.terminal.style import Style, style_for
 
 
 class Printer:
-    """Owns the stream: everything that `stepwell dev` says goes through here.
+    """Owns the stream: all output of `stepwell dev` goes through it.
 
-    Whatever is printed can be: a text that the stream's encoding does not have must neither fail the step that
-    printed it nor end the thread that tells of it.
+    Characters that the stream's encoding lacks are escaped. They must neither fail the step that printed them
+    nor end the thread that prints changes.
     """
 
     def __init__(self, stream: TextIO, style: Style | None = None) -> None:
@@ -25,20 +25,20 @@ class Printer:
         self._stream = stream
         self._style = style or style_for(stream)
         self._lock = threading.Lock()
-        self._tell_changes: Callable[[], None] = lambda: None
+        self._print_changes: Callable[[], None] = lambda: None
         self._day: date | None = None
 
     @property
     def style(self) -> Style:
         return self._style
 
-    def before_text(self, tell_changes: Callable[[], None]) -> None:
-        """Calls this before each text, so that a text comes after the changes that were made before it."""
-        self._tell_changes = tell_changes
+    def before_text(self, print_changes: Callable[[], None]) -> None:
+        """Set a callback that runs before each text, so the text follows the changes made before it."""
+        self._print_changes = print_changes
 
     def text(self, text: str) -> None:
-        """A line, or several, as they are."""
-        self._tell_changes()
+        """Print one or more lines unchanged."""
+        self._print_changes()
         self._write(text)
 
     def _write(self, text: str) -> None:
@@ -47,14 +47,14 @@ class Printer:
                 self._stream.write(text + "\n")
                 self._stream.flush()
             except BrokenPipeError:
-                pass  # nobody reads any more (`stepwell dev | head`); what user code prints must not fail for it
+                pass  # the reader has ended (`stepwell dev | head`); user code's output must not fail because of it
 
     def lines(self, lines: list[Line]) -> None:
         if lines:
             self._write("\n".join(self._render(line) for line in lines))
 
     def _time(self, at: int) -> str:
-        """The time of day, in the machine's zone; the date too where it is another one than before."""
+        """The local time of day; with the date when it differs from the last line's."""
         time = local(at)
         before, self._day = self._day, time.date()
         return f"{time:%H:%M:%S}" if before in (None, self._day) else f"{time:%Y-%m-%d %H:%M:%S}"

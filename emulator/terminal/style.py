@@ -1,4 +1,4 @@
-"""Colours for terminals that have them, and nothing for those that do not."""
+"""Colours, for terminals that support them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CODES = {
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Colours texts, or leaves them as they are."""
+    """Colours texts, or returns them unchanged."""
 
     coloured: bool
 
@@ -33,7 +33,7 @@ class Style:
 
 
 def style_for(stream: TextIO, environ: Mapping[str, str] | None = None) -> Style:
-    """By NO_COLOR, FORCE_COLOR, and whether somebody looks at the stream."""
+    """The style for a stream: by NO_COLOR, FORCE_COLOR, and whether the stream is a terminal."""
     environ = os.environ if environ is None else environ
     if environ.get("NO_COLOR"):
         return Style(False)

@@ -1,4 +1,4 @@
-"""What user code prints: shown at once, and kept with the step that printed it."""
+"""Output of user code: printed immediately, and stored with the step that printed it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from stepwell.emulator.terminal import safe
 from stepwell.emulator.terminal.printer import Printer
 from stepwell.emulator.worker.console import ConsoleLine
 
-#: A longer line is cut where it is kept; the terminal shows it whole.
-_LONGEST_KEPT: Final = 10_000
+#: Maximum stored characters per line. The terminal prints the whole line.
+_LONGEST_STORED: Final = 10_000
 
 
 class UserOutput:
-    """The `emit` of hosts. To be made on the engine's loop; called from any thread."""
+    """The `emit` callback of hosts. Create it on the engine's loop; call it from any thread."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class UserOutput:
         now_ms: Callable[[], int],
         note_changes: Callable[[frozenset[int]], None],
     ) -> None:
-        """`note_changes` is told which instance prints: what happened to it before is to be shown first."""
+        """`note_changes` receives the instance that prints, so its earlier changes are printed first."""
         self._printer = printer
         self._store = store
         self._now_ms = now_ms
@@ -39,7 +39,7 @@ class UserOutput:
         self._stopped = False
 
     def stop(self) -> None:
-        """Lines are still shown, and no longer kept: the database is about to be closed."""
+        """Keep printing lines but stop storing them: the database is about to close."""
         self._stopped = True
 
     def __call__(self, line: ConsoleLine) -> None:
@@ -55,14 +55,14 @@ class UserOutput:
             step=frame.seq,
             attempt=frame.attempt,
             level=logging.getLevelName(line.level).lower(),
-            text=safe.encodable(line.text[:_LONGEST_KEPT]),
+            text=safe.encodable(line.text[:_LONGEST_STORED]),
         )
         if threading.get_ident() == self._thread:
-            self._keep(frame, row)
+            self._store_line(frame, row)
         else:
-            self._loop.call_soon_threadsafe(self._keep, frame, row)
+            self._loop.call_soon_threadsafe(self._store_line, frame, row)
 
-    def _keep(self, frame: StepFrame, row: LogRow) -> None:
+    def _store_line(self, frame: StepFrame, row: LogRow) -> None:
         if not self._stopped:
             self._store.add_logs(frame.instance_key, [row])
 

@@ -1,4 +1,4 @@
-"""The way from the server's thread to the engine's loop and back."""
+"""Calls from the server's thread into the engine's loop."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, ParamSpec, TypeVar
 
 from stepwell.bindings.errors import EngineError
-from stepwell.emulator.threads.held_loop import Standing, standing_of
+from stepwell.emulator.threads.loop_watchdog import BlockedAt, locate_thread
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-#: How long a call may wait to be begun, in seconds; how long it then takes is its own matter.
+#: Seconds until a call must have started. A call that has started may take as long as it needs.
 _PATIENCE_S: Final = 10.0
 
 
 class EngineThread:
     """Runs coroutine functions on the engine's loop for callers on another loop.
 
-    Cancelling the caller does not cancel the call: a command that was begun is carried out. One that cannot begin,
-    because user code holds the loop, is withdrawn. To be made on the engine's loop.
+    Cancelling the caller does not cancel a call that has started. A call that can't start, because user code blocks
+    the loop, is withdrawn. Create the object on the engine's loop.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, patience_s: float = _PATIENCE_S) -> None:
@@ -32,26 +32,25 @@ class EngineThread:
         self._calls: set[asyncio.Task[Any]] = set()
 
     async def call(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of `function(*args)`, awaited on the engine's loop; its exceptions come here.
+        """Await `function(*args)` on the engine's loop; return its result or raise its exception.
 
-        Raises `EngineError` ("engine.held") when the loop does not turn.
+        Raises `EngineError` ("engine.held") if the loop is blocked.
         """
         caller = asyncio.get_running_loop()
         if caller is self.loop:
             return await function(*args, **kwargs)
         answer: asyncio.Future[T] = caller.create_future()
-        turn = (
-            threading.Lock()
-        )  # who takes it decides: the loop, that the call is made, or its caller, that it is not
+        # Whoever acquires the lock decides: the loop runs the call, or the caller withdraws it.
+        turn = threading.Lock()
         self.loop.call_soon_threadsafe(self._start, turn, caller, answer, function, args, kwargs)
         await asyncio.wait({answer}, timeout=self._patience_s)
         if not answer.done() and turn.acquire(blocking=False):
-            raise EngineError(_HELD.format(self.standing()), code="engine.held")
+            raise EngineError(_HELD.format(self.blocked_at()), code="engine.held")
         return await answer
 
-    def standing(self) -> Standing:
-        """Where the engine's thread stands."""
-        return standing_of(self._thread)
+    def blocked_at(self) -> BlockedAt:
+        """Locate the code that the engine's thread is running."""
+        return locate_thread(self._thread)
 
     def _start(
         self,
@@ -69,13 +68,13 @@ class EngineThread:
         task.add_done_callback(self._calls.discard)
 
     def soon(self, callback: Callable[..., None], *args: Any) -> None:
-        """Calls back on the engine's loop; nobody waits for it."""
+        """Schedule a callback on the engine's loop without waiting for it."""
         self.loop.call_soon_threadsafe(callback, *args)
 
 
 _HELD: Final = (
-    "{} holds the event loop, so nothing was done. It is free when that code awaits or returns; if it never does, "
-    "change the code, stop Stepwell (Ctrl-C) and start it again."
+    "{} is blocking the event loop, so the command did not run. Retry when it has finished. If this is an endless "
+    "loop, fix the code and restart Stepwell."
 )
 
 
@@ -88,22 +87,22 @@ async def _run(
 ) -> None:
     try:
         result = await function(*args, **kwargs)
-    except Exception as error:  # noqa: BLE001 - raised again where the caller is
-        _tell(caller, _fail, answer, error)
+    except Exception as error:  # noqa: BLE001 - raised again on the caller's loop
+        _report(caller, _fail, answer, error)
     except asyncio.CancelledError:
-        _tell(caller, _fail, answer, EngineStopped("the engine stopped before the call was done"))
+        _report(caller, _fail, answer, EngineStopped("the engine stopped before the call was done"))
         raise
     else:
-        _tell(caller, _succeed, answer, result)
+        _report(caller, _succeed, answer, result)
 
 
 class EngineStopped(Exception):
-    """The engine was stopped while a call waited for it."""
+    """The engine stopped while a call was waiting for it."""
 
 
-def _tell(caller: asyncio.AbstractEventLoop, what: Callable[..., None], *args: Any) -> None:
+def _report(caller: asyncio.AbstractEventLoop, callback: Callable[..., None], *args: Any) -> None:
     if not caller.is_closed():
-        caller.call_soon_threadsafe(what, *args)
+        caller.call_soon_threadsafe(callback, *args)
 
 
 def _succeed(answer: asyncio.Future[T], result: T) -> None:

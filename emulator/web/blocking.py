@@ -1,4 +1,4 @@
-"""Notices user code that holds the engine's loop, and says where it stands. Pings only while somebody looks."""
+"""Detects user code that blocks the engine's loop, and locates it. Pings only while pages are open."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import Final
 
 from stepwell.emulator.clock import monotonic_ns
 from stepwell.emulator.threads.engine_thread import EngineThread
-from stepwell.emulator.threads.held_loop import Standing
+from stepwell.emulator.threads.loop_watchdog import BlockedAt
 from stepwell.emulator.web.pauses import pause
 
-#: How often the engine's loop is asked whether it turns.
+#: Seconds between two pings of the engine's loop.
 PING_S: Final = 0.25
 #: Without an answer for this long it counts as blocked.
 PATIENCE_MS: Final = 500
 
 
 class LoopWatch:
-    """Pings the engine's loop as long as pages are open. `held_ms` is what others know who watch it too."""
+    """Pings the engine's loop while pages are open. `blocked_ms` returns what the watchdog thread has measured."""
 
-    def __init__(self, thread: EngineThread, held_ms: Callable[[], int], changed: Callable[[], None]) -> None:
+    def __init__(self, thread: EngineThread, blocked_ms: Callable[[], int], changed: Callable[[], None]) -> None:
         self._thread = thread
-        self._held_ms = held_ms
+        self._watchdog_ms = blocked_ms
         self._changed = changed
         self._watchers = 0
         self._task: asyncio.Task[None] | None = None
         self._answered_ns = monotonic_ns()
-        self._blocked: Standing | None = None
+        self._blocked: BlockedAt | None = None
 
     @property
-    def blocked(self) -> Standing | None:
-        """Where the loop stands that does not answer; None while it does."""
-        return self._blocked or (self._thread.standing() if self.is_blocked else None)
+    def blocked(self) -> BlockedAt | None:
+        """The code that blocks the loop, or None while the loop is responsive."""
+        return self._blocked or (self._thread.blocked_at() if self.is_blocked else None)
 
     def join(self) -> None:
         self._watchers += 1
@@ -52,12 +52,12 @@ class LoopWatch:
 
     @property
     def is_blocked(self) -> bool:
-        return self._blocked is not None or self._held_ms() >= PATIENCE_MS
+        return self._blocked is not None or self._watchdog_ms() >= PATIENCE_MS
 
     @property
     def blocked_ms(self) -> int:
         own_ms = (monotonic_ns() - self._answered_ns) // 1_000_000 if self._blocked is not None else 0
-        return max(own_ms, self._held_ms())
+        return max(own_ms, self._watchdog_ms())
 
     async def _run(self) -> None:
         asked_ns = 0
@@ -74,6 +74,6 @@ class LoopWatch:
         if silent_ms < PATIENCE_MS:
             self._blocked = None
         elif was is None:
-            self._blocked = self._thread.standing()
+            self._blocked = self._thread.blocked_at()
         if (was is None) != (self._blocked is None):
             self._changed()

@@ -44,7 +44,7 @@ class LiveEvents:
         self._streams: set[asyncio.Event] = set()
         self._notices = parts.notices
         self._heartbeat_s = parts.heartbeat_s
-        self.watch = LoopWatch(parts.thread, parts.held_ms, self._wake)
+        self.watch = LoopWatch(parts.thread, parts.blocked_ms, self._wake)
         self._notices.listen(self.news)
         parts.thread.soon(parts.engine.observe, self.changed)
         parts.thread.soon(parts.engine.at_failure, self.news)

@@ -31,8 +31,8 @@ class ServerParts:
     url: str = ""
     folders: Mapping[str, Path] = field(default_factory=dict)
     notices: Notices = field(default_factory=Notices)
-    #: For how many ms the engine's loop has not turned, as far as somebody watches it all the time.
-    held_ms: Callable[[], int] = lambda: 0
+    #: How long the engine's loop has been blocked, in ms, as the watchdog thread measures it.
+    blocked_ms: Callable[[], int] = lambda: 0
     #: The largest body that is read on our own paths, in bytes.
     body_limit: int = field(default=32 * 1024 * 1024)
     #: So many seconds an answer waits for the rollbacks of an instance that is terminated.

@@ -75,7 +75,7 @@ def test_it_tells_each_save_that_does_not_mend_it_what_is_wrong_now(dev: Start, 
 
     until("the other error", lambda: "never closed" in server.http.get("/").text)
     until("the other error in the terminal", lambda: "never closed" in server.output)
-    assert "What ran before goes on" not in server.output
+    assert "The previous version keeps" not in server.output
 
 
 @needs_runtime

@@ -44,7 +44,7 @@ class Default(WorkerEntrypoint):
 #: What a line may look like: the Ready line, a change of an instance, a print with where it came from, a plain one.
 KNOWN = re.compile(
     r"Ready on http://\S+|\d\d:\d\d:\d\d flow/\S+ .*|\[\S+ (one|two|three)-1\] in \w+|\[\S+\] outside of steps|"
-    r"\.\.\. and changes of \d+ more instances"
+    r"\.\.\. and updates for \d+ more instances"
 )
 
 
@@ -231,7 +231,7 @@ def test_times_are_those_of_the_machine_s_zone_and_a_new_day_is_told(
     server.advance(2 * 86_400_000)
 
     server.until_output(r"^The clock was moved by 2 days: it is now \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\+05:30\.$")
-    server.until_output(rf"^{until[1]} {until[2]}:\d\d flow/one nap-1 awake$")
+    server.until_output(rf"^{until[1]} {until[2]}:\d\d flow/one nap-1 woke up$")
     server.until_output(r"^\d\d:\d\d:\d\d flow/one complete$")
 
 
@@ -241,7 +241,7 @@ def test_a_start_with_a_moved_clock_says_what_time_it_is(dev: Start, project: Pr
     first.advance(86_400_000)
     first.stop()
 
-    dev(folder).until_output(r"^The clock has been moved by 1 day: it is now \S+ \S+ UTC\S*\.$")
+    dev(folder).until_output(r"^The clock is 1 day ahead of real time: \S+ \S+ UTC\S*\.$")
 
 
 def test_requests_to_the_worker_get_a_line_each_when_asked_for(dev: Start, project: Project) -> None:
@@ -263,7 +263,7 @@ def test_what_is_no_http_is_told_with_its_time_and_what_to_do(dev: Start, projec
     with socket.create_connection(address) as client:
         client.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
 
-        server.until_output(r"^\d\d:\d\d:\d\d A client sent something that is not HTTP.* begins with http://\.$")
+        server.until_output(r"^\d\d:\d\d:\d\d Rejected a non-HTTP request .400.*use http:// instead\.$")
 
 
 BEGINS = (

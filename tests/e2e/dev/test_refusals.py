@@ -217,7 +217,7 @@ def test_beyond_loopback_the_apis_need_a_token_and_the_worker_does_not(dev: Star
 def test_beyond_loopback_without_a_token_the_start_says_what_will_be_refused(dev: Start, project: Project) -> None:
     server = dev(project(FLOW + ANSWERS), "--host", "0.0.0.0")
 
-    server.until_output("refuse all requests on 0.0.0.0 until you start with --token TOKEN")
+    server.until_output("Dashboard and APIs are disabled on 0.0.0.0 until you restart with --token TOKEN")
 
 
 def test_a_port_in_use_is_named_with_a_way_out(refused: Callable[..., str], project: Project) -> None:
@@ -321,7 +321,7 @@ def test_a_state_folder_that_cannot_be_made_is_named(dev: Start, project: Projec
 
     said = refusal(dev(project(FLOW), "--persist-to", tmp_path / "file" / "state"))
 
-    assert "cannot be used" in said
+    assert said.startswith("Can't use the state folder")
     assert "--persist-to" in said
 
 

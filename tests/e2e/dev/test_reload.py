@@ -266,14 +266,14 @@ def test_the_same_problem_is_told_once(server: DevProcess, folder: Path, tmp_pat
     loads = tmp_path / "loads"
     noted = f"with open({str(loads)!r}, 'a') as file:\n    file.write('x')\n"
     write_entry(folder, noted + "raise RuntimeError('at import')\n")
-    server.until_output("What ran before goes on running[.]")
+    server.until_output("The previous version keeps running[.]")
 
     (folder / "src" / "beside.py").touch()
     until("another load", lambda: len(loads.read_text()) > 1)
     (folder / "src" / "further.py").touch()
     until("a load after it, which begins when that one is over", lambda: len(loads.read_text()) > 2)
 
-    assert server.output.count("What ran before goes on running.") == 1
+    assert server.output.count("The previous version keeps running.") == 1
 
 
 def test_a_warning_of_the_configuration_is_given_when_it_comes_and_once(server: DevProcess, folder: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_step_in_flight_may_end_and_does_not_run_again(
     server.create("flow", "one", {"here": str(tmp_path)})
     server.until_output("working")
     server.signal()
-    server.until_output("^Stopping: 1 step in flight may take 5 s; Ctrl-C again stops at once[.]$")
+    server.until_output("^Stopping: waiting up to 5 s for 1 step[.] Press Ctrl-C again to stop now[.]$")
 
     (tmp_path / "go").touch()
 
@@ -128,17 +128,19 @@ def test_code_that_blocks_everything_is_ended_by_the_second_ctrl_c(server: DevPr
 
 def test_code_that_blocks_everything_is_named_and_ended_at_the_first_signal(server: DevProcess) -> None:
     server.create("blocks", "one")
-    server.until_output(r'^The step "block-1" of blocks/one [(].*:\d+ in block[)] has held the event loop')
+    server.until_output(r'^The step "block-1" of blocks/one [(].*:\d+ in block[)] has blocked the event loop')
 
     server.signal(signal.SIGTERM)
 
     assert server.wait() == 1
-    assert re.search(r'^The step "block-1" of blocks/one .* to the last', server.output, re.MULTILINE)
+    assert re.search(
+        r'^Forced exit: The step "block-1" of blocks/one .* was still blocking', server.output, re.MULTILINE
+    )
 
 
 def test_the_dashboard_says_at_its_first_opening_what_holds_everything(server: DevProcess) -> None:
     server.create("blocks", "one")
-    server.until_output("has held the event loop")
+    server.until_output("has blocked the event loop")
 
     page = server.http.get("/__dashboard/workflows/blocks/instances/one").text
 
@@ -334,8 +336,8 @@ def test_code_that_refuses_to_end_does_not_outlast_the_promised_time(dev: Start,
 
     assert server.wait() == 0
     assert time.monotonic() - asked_at < 8
-    assert "4 steps did not end in time." in server.output
-    assert re.search(r"^\d+ threads of the Worker end with Stepwell[.]$", server.output, re.MULTILINE)
+    assert "4 steps did not finish in time." in server.output
+    assert re.search(r"^\d+ threads of the Worker were still running and ended", server.output, re.MULTILINE)
     assert "Traceback" not in server.output
 
 

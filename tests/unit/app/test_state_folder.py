@@ -40,7 +40,7 @@ def test_a_folder_whose_database_is_another_one_is_lost(folder: StateFolder) -> 
 def test_where_it_answers_cannot_be_written_down_is_said_in_a_sentence(folder: StateFolder) -> None:
     (folder.path / "server.json.new").mkdir()
 
-    with pytest.raises(StateFolderError, match=r"The state folder .* cannot be used \(Is a directory\)"):
+    with pytest.raises(StateFolderError, match=r"Can't use the state folder .* \(Is a directory\)"):
         folder.announce("http://x")
 
 

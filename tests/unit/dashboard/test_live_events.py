@@ -38,7 +38,9 @@ def notices() -> Notices:
 @pytest.fixture
 async def live(notices: Notices) -> LiveEvents:
     thread = EngineThread(asyncio.get_running_loop())
-    parts = SimpleNamespace(engine=Observed(), thread=thread, notices=notices, heartbeat_s=0.01, held_ms=lambda: 0)
+    parts = SimpleNamespace(
+        engine=Observed(), thread=thread, notices=notices, heartbeat_s=0.01, blocked_ms=lambda: 0
+    )
     made = LiveEvents(cast(Any, parts))
     await asyncio.sleep(0)
     return made

@@ -48,7 +48,7 @@ def test_a_long_traceback_keeps_its_begin_and_its_end() -> None:
 
     assert text.startswith("first\n")
     assert text.endswith("\nlast")
-    assert "characters left out)" in text
+    assert "characters omitted)" in text
 
 
 def test_names_and_errors_of_user_code_move_no_cursor() -> None:

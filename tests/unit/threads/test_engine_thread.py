@@ -1,4 +1,4 @@
-"""Calls on the engine's loop from another thread, while user code holds that loop."""
+"""Calls on the engine's loop from another thread, also while user code blocks that loop."""
 
 from __future__ import annotations
 
@@ -54,23 +54,24 @@ def engine() -> Iterator[Engine]:
     made.end()
 
 
-async def test_a_call_gives_what_the_function_gives(engine: Engine) -> None:
+async def test_a_call_returns_the_result_of_the_function(engine: Engine) -> None:
     async def answer(number: int) -> int:
         return number + 1
 
     assert await engine.thread.call(answer, 1) == 2
 
 
-async def test_a_call_that_cannot_begin_names_the_step_that_holds_the_loop(engine: Engine) -> None:
+async def test_a_call_that_cannot_start_names_the_step_that_blocks_the_loop(engine: Engine) -> None:
     engine.hold()
 
-    with pytest.raises(EngineError, match=r'The step "compute-1" of flow/one .* holds the event loop') as refused:
+    message = r'The step "compute-1" of flow/one .* is blocking the event loop'
+    with pytest.raises(EngineError, match=message) as refused:
         await engine.thread.call(asyncio.sleep, 0)
 
     assert refused.value.code == "engine.held"
 
 
-async def test_it_is_not_made_later_either(engine: Engine) -> None:
+async def test_a_withdrawn_call_does_not_run_later(engine: Engine) -> None:
     made = []
 
     async def make(what: str) -> None:
@@ -85,7 +86,7 @@ async def test_it_is_not_made_later_either(engine: Engine) -> None:
     assert made == ["taken"]
 
 
-async def test_one_that_has_begun_may_take_longer(engine: Engine) -> None:
+async def test_a_call_that_has_started_may_take_longer(engine: Engine) -> None:
     go_on = asyncio.Event()
 
     async def wait() -> str:
