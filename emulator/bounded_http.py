@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with limits on what a client may send: by itself it reads a head without end."""
+"""uvicorn's HTTP protocol with limits on what a client may send; uvicorn itself has no limit on headers."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-#: The request line and headers may take this many bytes: Cloudflare's limit for headers, and workerd's.
+#: Maximum bytes of request line and headers: the limit of Cloudflare and of workerd.
 MOST_HEAD_BYTES: Final = 128 * 1024
-#: Of a body that nobody reads any more because its request is answered, this much is discarded.
+#: Maximum bytes of a body to discard after its request has been answered.
 MOST_UNREAD_BYTES: Final = 128 * 1024 * 1024
-#: How long a refused client may go on sending: closing at once would reset the connection, and lose the answer.
+#: Seconds until the connection of a rejected client is closed: an immediate close would lose the response.
 _LINGER_S: Final = 10.0
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """Answers 431 as soon as a head is too long; closes when too much comes after an answer."""
+    """Answers 431 if the headers are too long; closes if too much of a body follows its response."""
 
-    #: Bytes of the head that is being read; None while a body is, or nothing.
+    #: Bytes received of the current headers; None between headers.
     _head_bytes: int | None = None
-    #: Bytes that have come since the answer to a request whose body is still coming.
+    #: Bytes received after the response, while the body of the request is still arriving.
     _unread_bytes: int | None = None
     _refused: asyncio.TimerHandle | None = None
 

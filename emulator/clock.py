@@ -1,4 +1,4 @@
-"""Time. The only module that reads or waits on the machine's clock; everything else is handed a `Clock`."""
+"""Time. The only module that reads or waits on the machine's clock; all other code receives a `Clock`."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """A callback that is due at some time."""
+    """A scheduled callback."""
 
     def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
-    """Where the engine takes its time from. Times are ms since the epoch."""
+    """The engine's source of time. Times are ms since the epoch."""
 
-    #: How many times faster than real time it runs.
+    #: Factor by which it is faster than real time.
     scale: float
 
     def now(self) -> int: ...
 
     def call_at(self, at: int, callback: Callable[[], None]) -> Timer:
-        """Calls back on the running loop, once, when `now()` has reached `at`; at once if it has already."""
+        """Call back once on the running loop when `now()` reaches `at`, or immediately if it has."""
         ...
 
     def watch(self) -> LoopWatch:
-        """Notices how long the loop stood still while this clock went on."""
+        """Measures how long the loop was blocked."""
         ...
 
     def slice(self) -> Slice:
-        """A share of the loop for a long piece of work, beginning now."""
+        """A time slice of the loop for long work, starting now."""
         ...
 
 
 class LoopWatch:
-    """Notices how long the running loop stood still: in a debugger, or while the machine was asleep.
+    """Measures how long the running loop was paused: in a debugger, or while the machine was asleep.
 
-    It takes a timer of its own; so it is on only while `needed` says so. `now_ms` is the time that goes on
-    meanwhile; None for a clock that does not.
+    It needs a timer, so it runs only while `needed` returns True. `now_ms` is a time that continues during the
+    pause; None for a clock that has none.
     """
 
     EVERY_MS = 500
-    #: A busy loop may be this late without counting as one that stood still.
+    #: A beat of a busy loop may be this late without counting as a pause.
     TOLERATED_MS = 1_000
 
     def __init__(self, now_ms: Callable[[], int] | None) -> None:
@@ -53,8 +53,8 @@ class LoopWatch:
         self._handle: asyncio.TimerHandle | None = None
         self._needed: Callable[[], bool] = lambda: False
         self._seen_at = 0
-        #: In all, since the watch was made.
-        self.stood_ms = 0
+        #: Total since the watch was created.
+        self.paused_ms = 0
 
     def begin(self, needed: Callable[[], bool]) -> None:
         if self._handle is None and self._now_ms is not None:
@@ -70,7 +70,7 @@ class LoopWatch:
         return self._handle is not None
 
     def beat(self) -> None:
-        """One turn of the watch."""
+        """One beat of the watch."""
         self.look()
         if self._needed():
             self._arm()
@@ -78,13 +78,13 @@ class LoopWatch:
             self._handle = None
 
     def look(self) -> None:
-        """Counts what has been missed up to now."""
+        """Add the pause since the last beat, if there was one."""
         if self._handle is None or self._now_ms is None:
             return
         now = self._now_ms()
         late_ms = now - self._seen_at - self.EVERY_MS
         if late_ms > self.TOLERATED_MS:
-            self.stood_ms += late_ms
+            self.paused_ms += late_ms
         self._seen_at = now
 
     def end(self) -> None:
@@ -94,12 +94,12 @@ class LoopWatch:
 
 
 def monotonic_ns() -> int:
-    """Nanoseconds for measuring how long something took; moved by no skew."""
+    """Nanoseconds of real time, for measuring durations."""
     return time.perf_counter_ns()
 
 
 class Slice:
-    """A share of the loop's time for a long piece of work: when it is over, others go first."""
+    """A time slice of the loop for long work: when it is over, the work lets others run."""
 
     LENGTH_NS = 2_000_000
 
@@ -112,13 +112,13 @@ class Slice:
 
 
 class CountedSlice(Slice):
-    """A share that is over when it was looked at so often: however fast the machine, work goes the same way."""
+    """A slice that ends after a number of checks, so work runs in the same order on every machine."""
 
-    LOOKS = 64
+    CHECKS = 64
 
     def __init__(self) -> None:
         super().__init__()
-        self._left = self.LOOKS
+        self._left = self.CHECKS
 
     @property
     def over(self) -> bool:
@@ -127,20 +127,20 @@ class CountedSlice(Slice):
 
 
 def _steady_ns() -> int:
-    """Nanoseconds of a clock that nobody sets, and that goes on while the machine sleeps."""
-    for name in ("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"):  # on macOS the second one goes on, too
+    """Nanoseconds of a clock that is never set and that includes the machine's sleep."""
+    for name in ("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"):  # on macOS, CLOCK_MONOTONIC includes sleep
         if hasattr(time, name):
             return time.clock_gettime_ns(getattr(time, name))
     return time.monotonic_ns()
 
 
 class SteadyTime:
-    """Milliseconds since the epoch that never jump: set by the machine's clock at start and after it slept.
+    """Milliseconds since the epoch that never jump: set from the machine's clock at start and after a sleep.
 
     A machine's clock can be set back by an hour, and a sleep of a second would then take an hour and a second.
     """
 
-    #: A gap between the clocks that stand still and that go on in sleep, from which on the machine has slept.
+    #: The machine has slept if the clock with sleep and the one without differ by more than this.
     ASLEEP_NS = 1_000_000_000
 
     def __init__(
@@ -165,7 +165,7 @@ class SteadyTime:
 class SystemClock:
     """Real time, `scale` times as fast, plus a skew that can be moved forward but never back."""
 
-    #: Waits are cut into pieces, so that a sleep of the machine is noticed.
+    #: Longer waits are split, so a sleep of the machine is noticed.
     LONGEST_WAIT_S = 60.0
 
     def __init__(self, skew_ms: int = 0, scale: float = 1.0, time: SteadyTime | None = None) -> None:
@@ -177,7 +177,7 @@ class SystemClock:
 
     @property
     def skew_ms(self) -> int:
-        """How far it is ahead of the machine's clock."""
+        """Offset to the machine's clock."""
         gained_ms = (self._time.now_ms() - self._began_ms) * (self.scale - 1)
         return self._skew_ms + int(gained_ms)
 
@@ -198,7 +198,7 @@ class SystemClock:
         return timer
 
     def move(self, by_ms: int) -> None:
-        """Moves the skew; timers that are due now fire in the next turns of the loop."""
+        """Move the clock; timers that are due now fire in the next turns of the loop."""
         if by_ms < 0:
             raise ValueError(f"the clock cannot go back ({by_ms} ms); expected 0 or more")
         self._skew_ms += by_ms
@@ -210,7 +210,7 @@ class SystemClock:
 
 
 class _RealTimer:
-    """A wait on the loop's own timers, armed anew when the skew moves."""
+    """A wait on the loop's own timers, rearmed when the skew moves."""
 
     def __init__(self, clock: SystemClock, at: int, callback: Callable[[], None]) -> None:
         self._clock = clock
@@ -238,9 +238,9 @@ class _RealTimer:
 
 
 class VirtualClock:
-    """Time that moves only when it is told to; for tests.
+    """Time that moves only when a test moves it.
 
-    Starts in a year that cannot be today, so that code that mixes two clocks fails at once.
+    Starts in 2001, so code that mixes it with real time fails immediately.
     """
 
     #: 2001-09-09T01:46:40Z
@@ -271,7 +271,7 @@ class VirtualClock:
         return timer
 
     def run(self, scale: float) -> asyncio.Task[None]:
-        """Has it pass by itself, `scale` times as fast as real time, until the task is cancelled."""
+        """Advance the clock automatically, `scale` times as fast as real time, until the task is cancelled."""
         self.scale = scale
         return asyncio.get_running_loop().create_task(self._pass(scale))
 
@@ -288,7 +288,7 @@ class VirtualClock:
         return self._heap[0][0] if self._heap else None
 
     def move_to(self, at: int) -> None:
-        """Sets the time and fires what is due by then, in order of the deadlines."""
+        """Set the time and fire the timers due by then, in order of their deadlines."""
         self._now = max(self._now, at)
         while (due := self.next_at()) is not None and due <= self._now:
             heapq.heappop(self._heap)[2].fire()
@@ -309,7 +309,7 @@ class _VirtualTimer:
 
 
 def after_turns(turns: int, callback: Callable[[], None]) -> None:
-    """Calls back when the running loop has turned that often: what is ready now, and what it wakes, goes first."""
+    """Call back after a number of turns of the running loop, so ready work and what it wakes run first."""
     loop = asyncio.get_running_loop()
     if turns <= 1:
         loop.call_soon(callback)
@@ -318,32 +318,32 @@ def after_turns(turns: int, callback: Callable[[], None]) -> None:
 
 
 def in_next_turn(callback: Callable[[], None]) -> asyncio.Handle:
-    """Calls back in the next turn of the running loop. Unlike call_soon's handle, one cancelled costs no turn."""
+    """Call back in the next turn of the running loop. Unlike with call_soon, a cancelled handle costs no turn."""
     return asyncio.get_running_loop().call_later(0, callback)
 
 
 def in_a_moment(callback: Callable[[], None]) -> asyncio.Handle:
-    """Calls back after 0.1 s of real time: to try again what depends on something outside of this process."""
+    """Call back after 0.1 s of real time, to retry work that depends on something outside this process."""
     return asyncio.get_running_loop().call_later(0.1, callback)
 
 
 async def turns(count: int) -> None:
-    """Lets the running loop turn that often."""
+    """Let the running loop turn `count` times."""
     for _ in range(count):
         await asyncio.sleep(0)
 
 
 async def breathe() -> None:
-    """Gives other threads and sockets a moment of real time; no time of the product passes by it."""
+    """Yield real time to other threads and sockets without advancing the emulated clock."""
     await asyncio.sleep(0.0005)
 
 
 def breathe_in_thread() -> None:
-    """As `breathe`, for code without a loop that waits for another process."""
+    """Like `breathe`, for code without a loop that waits for another process."""
     time.sleep(0.05)
 
 
 def resolve(future: asyncio.Future[None]) -> None:
-    """Ends a future that may have ended already, been cancelled included."""
+    """Complete a future, unless it is done or cancelled."""
     if not future.done():
         future.set_result(None)

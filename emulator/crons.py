@@ -1,4 +1,4 @@
-"""Cron expressions as Cloudflare reads them: five fields, in UTC, days of the week counted from 1, Sunday."""
+"""Cron expressions in Cloudflare's syntax: five fields, in UTC, days of the week from 1 (Sunday) to 7."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _EXAMPLE: Final = 'for example "*/30 * * * *" or "0 9 * * MON-FRI"'
 
 
 class InvalidCron(ValueError):
-    """A text that is no cron expression; the message says which part and why."""
+    """Invalid cron expression; the message names the part and the reason."""
 
 
 def check_cron(text: str) -> None:
-    """Raises `InvalidCron` when the text is no cron expression."""
+    """Raise `InvalidCron` unless the text is a valid cron expression."""
     from datetime import UTC, datetime
 
-    from cronsim import CronSim, CronSimError  # only projects with schedules pay for it
+    from cronsim import CronSim, CronSimError  # imported only for projects with schedules
 
     try:
         CronSim(plain_cron(text), datetime(2024, 1, 1, tzinfo=UTC))
@@ -27,10 +27,10 @@ def check_cron(text: str) -> None:
 
 
 def plain_cron(text: str) -> str:
-    """The expression with days of the week counted from 0 as cron programs do, where Cloudflare counts from 1.
+    """Convert days of the week from Cloudflare's numbers (1 to 7) to those of cron programs (0 to 6).
 
     On Cloudflare `0 17 * * 1` is Sunday and `2-6` are the weekdays; names mean the same everywhere.
-    Raises `InvalidCron` for anything but five fields, and for a day that is not 1 to 7.
+    Raises `InvalidCron` unless there are five fields and all days are 1 to 7.
     """
     fields = text.split()
     if len(fields) != len(_FIELDS):
@@ -39,7 +39,7 @@ def plain_cron(text: str) -> str:
 
 
 def _plain_days(field: str) -> str:
-    # What follows / is a step and what follows # a week of the month: no days.
+    # Numbers after / are steps and numbers after # weeks of the month, not days.
     return re.sub(r"(?<![0-9/#])[0-9]+|[A-Z]{3}", lambda match: _plain_day(match[0]), field.upper())
 
 

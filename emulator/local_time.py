@@ -1,7 +1,7 @@
-"""Times as people read them, in the terminal and from the command line: in the zone of the machine.
+"""Times in the machine's zone, for the terminal and the command line.
 
-Python Workers run with TZ=UTC, as on Cloudflare, and so does the process that they are loaded into. So the zone
-of the machine is noted here before any is loaded.
+Python Workers run with TZ=UTC, as on Cloudflare, which changes the zone of the whole process. So this module
+remembers the machine's zone before a Worker is loaded.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def local(ms: int) -> datetime:
-    """A time in ms since the epoch, in the zone of the machine."""
+    """Convert ms since the epoch to a time in the machine's zone."""
     return (_EPOCH + timedelta(milliseconds=ms)).astimezone(_zone())
 
 
 def with_zone(time: datetime) -> str:
-    """`2026-07-01 09:00:00 UTC+02:00`: an offset says more than a name that few know."""
-    offset = time.strftime("%z")
-    away = "" if offset in ("", "+0000") else f"{offset[:3]}:{offset[3:5]}"
-    return f"{time:%Y-%m-%d %H:%M:%S} UTC{away}"
+    """Format as `2026-07-01 09:00:00 UTC+02:00`: offsets are better known than names of zones."""
+    zone = time.strftime("%z")
+    offset = "" if zone in ("", "+0000") else f"{zone[:3]}:{zone[3:5]}"
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC{offset}"
 
 
 def moment(ms: int) -> str:
-    """A time in ms since the epoch with the zone it is told in."""
+    """Format ms since the epoch as a local time with its offset."""
     return with_zone(local(ms))
 
 
 @cache
 def _zone() -> tzinfo | None:
-    """None is the one that the process has: on Windows, where it stays that of the machine."""
-    from zoneinfo import ZoneInfo  # not needed before the first line
+    """The machine's zone; None for that of the process, which on Windows is the machine's."""
+    from zoneinfo import ZoneInfo  # not needed before the first printed line
 
     try:
         if _TZ:

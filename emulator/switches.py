@@ -81,12 +81,13 @@ def _kind(default: object, choices: tuple[str, ...]) -> SwitchKind:
 
 
 def _rows() -> tuple[SwitchRow, ...]:
-    found: list[SwitchRow] = []
-    for one in fields(Switches):
-        described: Mapping[str, Any] = one.metadata
-        choices = described["choices"]
-        found.append(SwitchRow(one.name, _kind(one.default, choices), one.default, described["help"], choices))
-    return tuple(found)
+    rows: list[SwitchRow] = []
+    for switch in fields(Switches):
+        metadata: Mapping[str, Any] = switch.metadata
+        choices = metadata["choices"]
+        kind = _kind(switch.default, choices)
+        rows.append(SwitchRow(switch.name, kind, switch.default, metadata["help"], choices))
+    return tuple(rows)
 
 
 TABLE: Final = _rows()

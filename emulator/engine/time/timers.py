@@ -125,7 +125,7 @@ class Deadlines:
         return self._heap[0][0] + self._stood_ms() if self._heap else None
 
     def _stood_ms(self) -> int:
-        return round(self._watch.stood_ms * self._clock.scale)
+        return round(self._watch.paused_ms * self._clock.scale)
 
     def pending(self) -> frozenset[Deadline]:
         """Those that are neither over nor cancelled."""

@@ -195,7 +195,7 @@ def test_a_state_folder_that_is_deleted_while_it_is_in_use_ends_the_run_in_one_p
     assert server.wait() == 1
     said = server.output.removeprefix(ready)
     assert said.startswith(f"The state folder {tmp_path / 'state'} was deleted or moved, so Stepwell has stopped")
-    assert "Start it again" in said
+    assert "Start Stepwell again" in said
     assert said.count("\n") == 1
 
 

@@ -1,4 +1,4 @@
-"""The state folder: what is said when it cannot be used, and whether it is still there."""
+"""The state folder: errors when it can't be used, and detection of its loss."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_folder_in_use_is_not_lost(folder: StateFolder) -> None:
     assert not folder.is_lost
 
 
-def test_a_folder_whose_database_is_another_one_is_lost(folder: StateFolder) -> None:
+def test_a_folder_whose_database_was_replaced_is_lost(folder: StateFolder) -> None:
     folder.announce("http://x")
     other = folder.path / "other"
     other.touch()
@@ -37,7 +37,7 @@ def test_a_folder_whose_database_is_another_one_is_lost(folder: StateFolder) -> 
     assert folder.is_lost
 
 
-def test_where_it_answers_cannot_be_written_down_is_said_in_a_sentence(folder: StateFolder) -> None:
+def test_an_address_that_cannot_be_stored_is_an_error_with_advice(folder: StateFolder) -> None:
     (folder.path / "server.json.new").mkdir()
 
     with pytest.raises(StateFolderError, match=r"Can't use the state folder .* \(Is a directory\)"):
@@ -57,11 +57,13 @@ def test_a_deleted_log_of_the_database_is_noticed(folder: StateFolder, end: str)
     assert not folder.is_lost
 
 
-def test_a_file_system_without_locks_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_locks_is_an_error_with_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def no_locks(file: object) -> bool:
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(state_folder, "_try_lock", no_locks)
 
-    with pytest.raises(StateFolderError, match=r"cannot be locked \(No locks available\)"):
+    with pytest.raises(StateFolderError, match=r"Can't lock the state folder .* \(No locks available\)"):
         StateFolder(tmp_path / "state").claim()

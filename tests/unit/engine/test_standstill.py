@@ -128,4 +128,4 @@ def test_a_share_of_the_loop_is_counted_under_a_clock_of_tests() -> None:
     looks = [[share.over for _ in range(100)] for share in (first, second)]
 
     assert looks[0] == looks[1]
-    assert looks[0].count(False) == CountedSlice.LOOKS
+    assert looks[0].count(False) == CountedSlice.CHECKS

@@ -1,4 +1,4 @@
-"""The thread that tells what happens."""
+"""The thread that prints changes of instances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stepwell.emulator.terminal.follower import Follower
 from stepwell.emulator.terminal.printer import Printer
 
 
-def test_after_the_last_word_nothing_is_told() -> None:
+def test_nothing_is_printed_after_the_final_message() -> None:
     stream, store = io.StringIO(), SqliteStore(":memory:")
     follower = Follower(store, store.reader(), Printer(stream), lambda: 0)
     follower.start()

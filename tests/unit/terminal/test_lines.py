@@ -1,4 +1,4 @@
-"""What the terminal says of an entry of the history."""
+"""The terminal lines of history entries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_value_that_cannot_be_stored_is_named_with_its_place(message: str) -> 
     )
 
 
-def test_one_that_is_too_large_is_named_with_its_size() -> None:
+def test_a_value_that_is_too_large_is_named_with_its_size() -> None:
     said = hint(ErrorInfo("NotSerialisable", "its size of 2000002 bytes; the maximum is 1048576"))
 
     assert said == "It cannot be stored because of its size of 2000002 bytes; the maximum is 1048576"

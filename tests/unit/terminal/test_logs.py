@@ -1,4 +1,4 @@
-"""Stepwell's own words reach the terminal, and the root logger is user code's."""
+"""Stepwell's records reach the terminal; the root logger belongs to user code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def shown() -> Iterator[io.StringIO]:
         logger.setLevel(level)
 
 
-def test_the_root_logger_is_left_alone(shown: io.StringIO) -> None:
+def test_the_root_logger_stays_unchanged(shown: io.StringIO) -> None:
     before = logging.root.handlers[:], logging.root.level
 
     configure_logging(Printer(shown), lambda _: False)
@@ -42,7 +42,9 @@ def test_the_root_logger_is_left_alone(shown: io.StringIO) -> None:
     assert (logging.root.handlers, logging.root.level) == before
 
 
-def test_stepwell_does_not_speak_in_the_log_of_user_code(shown: io.StringIO, bare_root: Callable[[], None]) -> None:
+def test_stepwells_records_do_not_reach_the_log_of_user_code(
+    shown: io.StringIO, bare_root: Callable[[], None]
+) -> None:
     bare_root()
     users = io.StringIO()
     logging.basicConfig(stream=users, level=logging.DEBUG)
@@ -53,7 +55,7 @@ def test_stepwell_does_not_speak_in_the_log_of_user_code(shown: io.StringIO, bar
 
 
 @pytest.mark.parametrize("name", ["uvicorn.error", "watchfiles.main", "asyncio", "httpx", "websockets.server"])
-def test_what_a_library_logs_for_stepwell_is_not_in_the_log_of_user_code(
+def test_a_librarys_warning_to_stepwell_is_not_in_the_log_of_user_code(
     shown: io.StringIO, bare_root: Callable[[], None], name: str
 ) -> None:
     bare_root()
@@ -66,7 +68,9 @@ def test_what_a_library_logs_for_stepwell_is_not_in_the_log_of_user_code(
     assert (shown.getvalue(), users.getvalue()) == ("something is wrong\n", "")
 
 
-def test_what_a_library_logs_for_user_code_is_in_its_log(shown: io.StringIO, bare_root: Callable[[], None]) -> None:
+def test_a_librarys_record_for_user_code_is_in_the_log_of_user_code(
+    shown: io.StringIO, bare_root: Callable[[], None]
+) -> None:
     bare_root()
     users = io.StringIO()
     logging.basicConfig(stream=users, level=logging.INFO)
@@ -76,7 +80,7 @@ def test_what_a_library_logs_for_user_code_is_in_its_log(shown: io.StringIO, bar
     assert (shown.getvalue(), users.getvalue()) == ("", "INFO:httpx:HTTP Request: GET\n")
 
 
-def test_user_code_cannot_switch_stepwell_off(shown: io.StringIO) -> None:
+def test_user_code_cannot_disable_the_log_of_stepwell(shown: io.StringIO) -> None:
     logging.config.dictConfig({"version": 1})
     logging.disable(logging.CRITICAL)
 

@@ -1,4 +1,4 @@
-"""What user code puts into its texts does nothing to the terminal that shows them."""
+"""Texts of user code can't control the terminal."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def test_a_name_takes_one_line() -> None:
     assert safe.name("a\nb") == r"a\nb"
 
 
-def test_a_long_text_is_cut_and_says_by_how_much() -> None:
+def test_a_long_text_is_truncated_with_the_number_of_omitted_characters() -> None:
     assert safe.error_text("x" * 5_234) == "x" * 4_000 + "... (1,234 more characters)"
 
 
-def test_a_long_traceback_keeps_its_begin_and_its_end() -> None:
+def test_a_long_traceback_keeps_its_start_and_its_end() -> None:
     text = safe.stack_text("first\n" + "x\n" * 20_000 + "last")
 
     assert text.startswith("first\n")
@@ -51,7 +51,7 @@ def test_a_long_traceback_keeps_its_begin_and_its_end() -> None:
     assert "characters omitted)" in text
 
 
-def test_names_and_errors_of_user_code_move_no_cursor() -> None:
+def test_names_and_errors_of_user_code_cannot_move_the_cursor() -> None:
     line = Line(0, "flow", "i", "\x1b[2J", "failed", stack="at \x1b[H")
 
     assert "\x1b" not in shown(line)
@@ -70,7 +70,7 @@ def test_a_stream_that_lacks_a_character_gets_an_escape() -> None:
     assert written.getvalue().rstrip() == b"\xe9 \\U0001f600 \\ud800"
 
 
-def test_a_reader_that_has_gone_fails_nobody() -> None:
+def test_printing_to_a_closed_pipe_does_not_fail() -> None:
     class Gone(io.StringIO):
         def write(self, text: str) -> int:
             raise BrokenPipeError
@@ -82,7 +82,7 @@ def test_a_reader_that_has_gone_fails_nobody() -> None:
     "text",
     ["\x1b[31mred\x1b[0m", "\x1b[1;38;5;208mbold\x1b[m", "\x1b[38;2;1;2;3mrgb\x1b[0m", "\x1b[97;41mboth\x1b[0m"],
 )
-def test_colours_that_user_code_prints_pass(text: str) -> None:
+def test_colours_that_user_code_prints_are_kept(text: str) -> None:
     assert safe.printed(text) == text
 
 

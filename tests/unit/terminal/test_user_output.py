@@ -1,4 +1,4 @@
-"""What user code prints, as the terminal gets it."""
+"""Output of user code in the terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def shown(line: ConsoleLine) -> str:
 
 
 @pytest.mark.parametrize("level", [logging.INFO, logging.ERROR])
-async def test_what_a_step_prints_controls_no_terminal(level: int) -> None:
+async def test_output_of_a_step_cannot_control_the_terminal(level: int) -> None:
     text = await shown(ConsoleLine(level, "\x1b]52;c;AAAA\x07\x1b[2J", "i-1", "step\x1b[H"))
 
     assert "\x1b]" not in text
