@@ -7,6 +7,9 @@ one, this a sixth, and nothing here may decode, follow or retry anything by itse
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
 from typing import Final
 
 import httptools
@@ -97,10 +100,18 @@ class _Connection:
         self.writer.close()
 
 
-class _ClosesAtEnd(asyncio.StreamReaderProtocol):
-    """When the runtime closes a connection, so do we: an idle one must not stay half open."""
+class _ReadsToTheEnd(asyncio.StreamReaderProtocol):
+    """Keeps the answer of a runtime that closes the connection before it has read the request.
+
+    asyncio drops a connection on which a write fails, with all that has arrived on it and was not read.
+    When the runtime closes a connection, so do we: an idle one must not stay half open.
+    """
 
     transport: asyncio.WriteTransport | None = None
+
+    def __init__(self, reader: asyncio.StreamReader, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(reader, loop=loop)
+        self._reader = reader
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.WriteTransport)
@@ -111,11 +122,25 @@ class _ClosesAtEnd(asyncio.StreamReaderProtocol):
         super().eof_received()
         return False
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        if exc is not None and self.transport is not None:
+            for data in _arrived(self.transport.get_extra_info("socket")):
+                self._reader.feed_data(data)
+        super().connection_lost(None)  # an error would hide the data; an incomplete answer fails anyway
+
+
+def _arrived(sock: socket.socket) -> Iterator[bytes]:
+    """What the kernel has received on a connection that is about to be closed."""
+    # A copy: asyncio does not let its own sockets be read.
+    with contextlib.suppress(OSError), sock.dup() as copy:
+        while data := copy.recv(_READ):
+            yield data
+
 
 async def _connect(address: RuntimeAddress) -> _Connection:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(loop=loop)
-    protocol = await open_connection(lambda: _ClosesAtEnd(reader, loop=loop), address)
+    protocol = await open_connection(lambda: _ReadsToTheEnd(reader, loop), address)
     assert protocol.transport is not None
     return _Connection(reader, asyncio.StreamWriter(protocol.transport, protocol, reader, loop))
 
@@ -175,6 +200,8 @@ async def _exchange(
         await asyncio.wait([sending, answering], return_when=asyncio.FIRST_COMPLETED)
         if answering.done():
             answering.result()
+        elif isinstance(sending.exception(), OSError):  # the runtime has stopped reading; its answer counts
+            await answering
         elif sending.result():  # the client is gone
             answer.keep_alive = False
         else:
@@ -184,7 +211,7 @@ async def _exchange(
             if answering.done():
                 answering.result()
     finally:
-        if not sending.done():
+        if not sending.done() or sending.cancelled() or sending.exception() is not None:
             answer.keep_alive = False
         sending.cancel()
         answering.cancel()

@@ -39,6 +39,9 @@ class Client:
     async def send(self, message: Any) -> None:
         self.answer.append(dict(message))
 
+    def feed(self, part: bytes, *, more: bool) -> None:
+        self._incoming.put_nowait({"type": "http.request", "body": part, "more_body": more})
+
     def leave(self) -> None:
         self._incoming.put_nowait({"type": "http.disconnect"})
 
@@ -242,3 +245,42 @@ async def test_an_answer_that_breaks_off_is_told_apart() -> None:
             await send(Client())
 
     assert failed.value.answered
+
+
+async def test_an_answer_wins_over_a_request_that_can_no_longer_be_written() -> None:
+    """As for a 401 to an upload: the runtime answers, and closes the connection with the body unread."""
+    closed = asyncio.Event()
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _head(reader)
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 400000\r\n\r\n" + b"n" * 400_000)
+        await writer.drain()
+        writer.close()
+        closed.set()
+
+    client = Client("POST", content_length="3000000")
+    client.feed(b"x" * 100_000, more=True)
+    async with _serving(refuse) as send:
+        passing = asyncio.create_task(send(client))
+        await closed.wait()
+        for _ in range(29):
+            client.feed(b"x" * 100_000, more=True)
+        await passing
+
+    assert (client.status, len(client.body)) == (401, 400_000)
+
+
+async def test_a_request_that_cannot_be_written_and_has_no_answer_fails() -> None:
+    async def drop(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _head(reader)
+        writer.transport.abort()
+
+    client = Client("POST", content_length="3000000")
+    for _ in range(30):
+        client.feed(b"x" * 100_000, more=True)
+
+    async with _serving(drop) as send:
+        with pytest.raises(UpstreamFailed) as failed:
+            await send(client)
+
+    assert (failed.value.sent, failed.value.answered) == (True, False)
