@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 #: Maximum bytes of request line and headers: the limit of Cloudflare and of workerd.
 MOST_HEAD_BYTES: Final = 128 * 1024
@@ -13,6 +15,7 @@ MOST_HEAD_BYTES: Final = 128 * 1024
 MOST_UNREAD_BYTES: Final = 128 * 1024 * 1024
 #: Seconds until the connection of a rejected client is closed: an immediate close would lose the response.
 _LINGER_S: Final = 10.0
+_REASON_EXTENSION: Final = "stepwell.reason"
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -44,6 +47,9 @@ class BoundedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._head_bytes, self._unread_bytes = None, 0
         super().on_headers_complete()
+        if self.cycle is not None and self.cycle.scope is self.scope:  # not so for an upgrade
+            extensions: dict[str, Any] = {_REASON_EXTENSION: partial(_set_reason, self.cycle)}
+            self.scope["extensions"] = extensions
 
     def on_message_complete(self) -> None:
         self._unread_bytes = None
@@ -65,3 +71,31 @@ class BoundedHttp(HttpToolsProtocol):
         if self._refused is not None:
             self._refused.cancel()
         super().connection_lost(exc)
+
+
+def _set_reason(cycle: RequestResponseCycle, status: int, phrase: str) -> None:
+    """Has the status line of an answer end in `phrase`, if a status line can hold it."""
+    if phrase and phrase.isprintable() and phrase.isascii() and phrase != _usual_phrase(status):
+        line = f"HTTP/1.1 {status} {phrase}\r\n".encode()
+        cycle.transport = _WithStatusLine(cycle.transport, STATUS_LINE[status], line)  # type: ignore[assignment]
+
+
+def _usual_phrase(status: int) -> str:
+    return HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
+
+
+class _WithStatusLine:
+    """A transport that replaces the status line, which is the beginning of the first write."""
+
+    def __init__(self, transport: asyncio.Transport, usual: bytes, line: bytes) -> None:
+        self._transport = transport
+        self._usual = usual
+        self._line = line
+
+    def write(self, data: bytes) -> None:
+        if self._line and data.startswith(self._usual):
+            data, self._line = self._line + data[len(self._usual) :], b""
+        self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)

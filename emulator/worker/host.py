@@ -18,7 +18,16 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 #: The key of a scope under which a Python Worker finds which of its classes a request is for.
 TARGET_KEY: Final = "stepwell.target"
+#: The extension of ASGI by which an answer gets a reason phrase (emulator/bounded_http.py).
+_REASON_EXTENSION: Final = "stepwell.reason"
 AsgiApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def set_reason(scope: Scope, status: int, phrase: str) -> None:
+    """Gives the answer that is about to start a reason phrase, where the server can send one."""
+    extension = (scope.get("extensions") or {}).get(_REASON_EXTENSION)
+    if extension is not None:
+        extension(status, phrase)
 
 
 class WorkerLoadError(Exception):

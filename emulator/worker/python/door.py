@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, TypeVar
 from stepwell.bindings.web.body import chunks_of
 from stepwell.bindings.web.messages import FetchResponse, Request
 from stepwell.bindings.web.websockets import WebSocket
-from stepwell.emulator.worker.host import TARGET_KEY, Message, Receive, Scope, Send
+from stepwell.emulator.worker.host import TARGET_KEY, Message, Receive, Scope, Send, set_reason
 from stepwell.emulator.worker.python.handlers import Answered, Target
 
 T = TypeVar("T")
@@ -68,6 +68,7 @@ class PythonDoor:
         if answered.response.web_socket is not None and TARGET_KEY in scope:
             await _plain(send, 501, _NO_SOCKET)
             return
+        set_reason(scope, answered.response.status, answered.response.status_text)
         await self._send(answered, send, receive)
 
     async def _send(self, answered: Answered, send: Send, receive: Receive) -> None:

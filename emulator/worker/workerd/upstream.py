@@ -14,7 +14,7 @@ from typing import Final
 
 import httptools
 
-from stepwell.emulator.worker.host import Receive, Scope, Send
+from stepwell.emulator.worker.host import Receive, Scope, Send, set_reason
 from stepwell.emulator.worker.workerd.frames import RuntimeAddress, open_connection
 from stepwell.emulator.worker.workerd.idle import Idle
 
@@ -150,6 +150,7 @@ class _Answer:
 
     def __init__(self, method: str) -> None:
         self._has_body = method != "HEAD"
+        self.phrase = b""
         self.headers: _Headers = []
         self.body: list[bytes] = []
         self.head_complete = False
@@ -159,6 +160,9 @@ class _Answer:
         self.keep_alive = True
         self.parser = httptools.HttpResponseParser(self)
 
+    def on_status(self, phrase: bytes) -> None:
+        self.phrase += phrase
+
     def on_header(self, name: bytes, value: bytes) -> None:
         lower = name.lower()
         if lower not in (b"connection", b"keep-alive", b"transfer-encoding"):
@@ -167,6 +171,7 @@ class _Answer:
     def on_headers_complete(self) -> None:
         if self.status < 200:  # 100 Continue, 103 Early Hints: the answer is still to come
             self.headers.clear()
+            self.phrase = b""
             return
         self.head_complete = True
         self.keep_alive = self.parser.should_keep_alive()
@@ -195,7 +200,7 @@ async def _exchange(
 ) -> None:
     """Sends the request while its answer may come already, and watches for a client that goes away."""
     sending = asyncio.ensure_future(_send_request(connection.writer, scope, headers, receive))
-    answering = asyncio.ensure_future(_pass_answer(connection.reader, answer, send))
+    answering = asyncio.ensure_future(_pass_answer(connection.reader, answer, scope, send))
     try:
         await asyncio.wait([sending, answering], return_when=asyncio.FIRST_COMPLETED)
         if answering.done():
@@ -258,7 +263,7 @@ def _chunk(body: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(body), body) if body else b""
 
 
-async def _pass_answer(reader: asyncio.StreamReader, answer: _Answer, send: Send) -> None:
+async def _pass_answer(reader: asyncio.StreamReader, answer: _Answer, scope: Scope, send: Send) -> None:
     while not answer.complete:
         data = await reader.read(_READ)
         if not data:
@@ -266,8 +271,8 @@ async def _pass_answer(reader: asyncio.StreamReader, answer: _Answer, send: Send
             break
         answer.parser.feed_data(data)
         if answer.head_complete:
-            await _tell(answer, send)
-    await _tell(answer, send)
+            await _tell(answer, scope, send)
+    await _tell(answer, scope, send)
 
 
 def _end_of_connection(answer: _Answer) -> None:
@@ -279,9 +284,10 @@ def _end_of_connection(answer: _Answer) -> None:
     answer.complete = True
 
 
-async def _tell(answer: _Answer, send: Send) -> None:
+async def _tell(answer: _Answer, scope: Scope, send: Send) -> None:
     if not answer.started:
         answer.started = True
+        set_reason(scope, answer.status, answer.phrase.decode("latin-1"))
         await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
     body = answer.take_body()
     if body or (answer.complete and not answer.ended):

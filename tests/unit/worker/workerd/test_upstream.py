@@ -284,3 +284,13 @@ async def test_a_request_that_cannot_be_written_and_has_no_answer_fails() -> Non
             await send(client)
 
     assert (failed.value.sent, failed.value.answered) == (True, False)
+
+
+async def test_the_reason_phrase_is_passed_on() -> None:
+    client, phrases = Client(), list[tuple[int, str]]()
+    client.scope["extensions"] = {"stepwell.reason": lambda status, phrase: phrases.append((status, phrase))}
+
+    async with _serving(Server(b"HTTP/1.1 418 Short and stout\r\nContent-Length: 0\r\n\r\n")) as send:
+        await send(client)
+
+    assert phrases == [(418, "Short and stout")]
