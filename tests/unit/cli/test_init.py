@@ -175,4 +175,4 @@ def test_the_types_are_of_the_version_that_the_pinned_wrangler_wants_beside_it(t
     wrangler = lock["packages"]["node_modules/wrangler"]
 
     for package, wanted in wrangler["peerDependencies"].items():
-        assert made[package] == wanted.partition(".")[0], "else `npm install` refuses the project"
+        assert wanted.partition(".")[0] in made[package].split(" || "), "else `npm install` rejects the project"
