@@ -85,13 +85,6 @@ def test_a_test_without_any_workflow_is_told_how_to_give_one(failing) -> None:
     assert "workflow_project" in text
 
 
-def test_a_mistake_in_the_marker_is_named(failing) -> None:
-    text = failing.cases["test_a_marker_with_a_mistake"].text
-
-    assert "@pytest.mark.workflows takes the keywords auto_advance" in text
-    assert "not projct" in text
-
-
 def test_a_project_that_is_not_there_is_named(failing) -> None:
     assert "nowhere" in failing.cases["test_a_project_that_is_not_there"].text
 

@@ -170,7 +170,7 @@ def test_the_theme_is_chosen_without_scripts(shop: Running, open_page: Open) -> 
     page.get_by_role("button", name="Dark theme").click()
 
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    expect(page.locator("h1")).to_have_text("Limits in force")
+    expect(page.locator("h1")).to_have_text("Limits")
 
 
 def test_the_dialog_and_the_palette_break_no_rule(shop: Running, open_page: Open, screenshots: Path) -> None:

@@ -175,12 +175,12 @@ def test_fr54_one_action_each_ends_all_deletes_the_finished_and_wipes(shop: Runn
     assert states == {"errored", "waiting", "complete", "running", "queued", "paused", "terminated"}
 
     page = open_page(f"{shop.base}/workflows/orders")
-    do_by_link(page, "Terminate all that run")
+    do_by_link(page, "Terminate unfinished")
     page.goto(f"{shop.base}?workflow=orders&status=waiting&status=paused")
     expect(page.locator("#instances tbody tr")).to_have_count(0)
 
     page.goto(f"{shop.base}/workflows/quick")
-    do_by_link(page, "Delete the finished ones")
+    do_by_link(page, "Delete finished")
     page.goto(f"{shop.base}?workflow=quick")
     expect(page.locator(".empty")).to_contain_text("No instance of quick yet")
 

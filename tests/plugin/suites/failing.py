@@ -107,11 +107,6 @@ async def test_no_workflow_at_all(workflows):
     await workflows.ORDER.create()
 
 
-@pytest.mark.workflows(projct="here")
-async def test_a_marker_with_a_mistake(workflows):
-    pass
-
-
 @pytest.mark.workflows(project="nowhere")
 async def test_a_project_that_is_not_there(workflows):
     pass

@@ -11,7 +11,7 @@ async def test_orders_with_the_same_id(workflows, auto_advance, number):
 
 def test_the_worker_says_what_it_does(workflows, auto_advance, capsys):
     workflows.FLOW.create({"id": "same", "params": {"n": 1}}).result()
-    assert capsys.readouterr().out == "running 1\n"
+    assert capsys.readouterr().out == "[same] running 1\n"
 
 
 @pytest.mark.anyio

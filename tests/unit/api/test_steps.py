@@ -270,7 +270,8 @@ async def test_a_rollback_that_failed_says_why(world: Any, api: Any) -> None:
     assert detail["error"]["message"] == "stop"
     undone = detail["steps"][-1]
     assert undone["success"] is False
-    assert undone["attempts"][0]["error"] == {"name": "NonRetryableError", "message": "cannot undo"}
+    # as workerd records it
+    assert undone["attempts"][0]["error"] == {"name": "Error", "message": "NonRetryableError: cannot undo"}
 
 
 async def _naps(payload: Any, step: Any) -> None:

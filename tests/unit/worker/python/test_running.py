@@ -113,10 +113,11 @@ class Orders(WorkflowEntrypoint):
     assert await made.run("Orders") == ["x", "x", True]
 
 
-async def test_l14_a_constructor_that_throws_fails_the_instance_and_not_the_host(worker: Any, folder: Any) -> None:
+async def test_a_constructor_that_throws_fails_the_instance_and_not_the_host(worker: Any, folder: Any) -> None:
     folder.workflow("Orders")
     made = worker()
     source = f"{HEAD}class Orders(WorkflowEntrypoint):\n    def __init__(self, ctx, env): raise KeyError('no')\n"
+    source += "    async def run(self, event, step): pass\n"
     await made.load({"src/entry.py": source})
 
     for _ in range(2):
