@@ -146,7 +146,7 @@ class _Shown:
                     _log.exception("%s failed", request.url.path)
                     text = f"Something that is stored cannot be read: {error!r}. The terminal shows where."
                     return await run_in_threadpool(self._missing, request, text, "Not readable", 500)
-                text = f"Something in the saved run is missing or wrong: {error!r}"
+                text = f"The file is incomplete or invalid: {error!r}"
                 return await run_in_threadpool(self._missing, request, text)
 
         return answer

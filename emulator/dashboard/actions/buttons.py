@@ -1,4 +1,4 @@
-"""The buttons: which command, what it is called, and why it is not possible now. The engine's table decides."""
+"""The buttons of an instance. The engine's table of allowed transitions decides which are enabled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stepwell.emulator.dashboard.parts.urls import Urls
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """`reason` is why it is refused now; `question` is asked before where something is lost."""
+    """`reason` is why the command is not allowed now, if so; `question` asks for confirmation if data is lost."""
 
     command: str
     word: str
@@ -44,7 +44,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
 def buttons(
     workflow: str, instance_id: str, allowed: Mapping[str, str | None], *, has_rollback: bool
 ) -> tuple[Button, ...]:
-    """`allowed` gives each command with the reason why it is refused, as the engine says it with the record."""
+    """`allowed` maps each command to the engine's reason for not allowing it, or None."""
     urls = Urls()
     made = []
     for command, kind in _KINDS.items():
@@ -61,7 +61,7 @@ def buttons(
                 danger=kind.danger,
             )
         )
-    # Of pause and resume only the possible one is worth its place.
+    # Show only the allowed one of pause and resume.
     hidden = {one.command for one in made if one.command in ("pause", "resume") and one.reason is not None}
     if hidden == {"pause", "resume"}:
         hidden = {"resume"}

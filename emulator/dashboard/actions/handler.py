@@ -1,4 +1,4 @@
-"""What buttons do: each handler reads a form, calls one command of the engine, and says what came of it."""
+"""Handlers of buttons: each reads a form, calls one engine command and reports the result."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from stepwell.emulator.web.pauses import done_within
 from stepwell.emulator.web.whole_numbers import whole_number
 
 Form = Mapping[str, str]
-#: A move of the clock that takes longer than so many seconds is told of.
+#: Show a clock move on every page if it takes longer than this many seconds.
 _SOON_S: Final = 0.3
-_STOPPED: Final = "The clock was stopped on its way"
+_STOPPED: Final = "Clock move stopped"
 Done = tuple[str, str | None]
 
 
@@ -45,7 +45,7 @@ class Refused(Exception):
 
 
 class Unsure(Exception):
-    """Something would be lost, and nobody was asked: a page without scripts sends what it is told to."""
+    """A destructive action arrived without confirmation (pages without JavaScript)."""
 
     def __init__(self, question: Question, found: Found) -> None:
         super().__init__(question.title)
@@ -54,31 +54,31 @@ class Unsure(Exception):
 
 
 def value_of(text: str, what: str) -> Encoded:
-    """The value of what was typed: JSON, in which {"$": "date", ...} and the like are what the codec says."""
+    """Encode typed JSON. Objects like {"$": "date", ...} are decoded as the codec defines."""
     try:
         tree = json.loads(text) if text.strip() else {}
         plain = values.encode(tree)
     except RecursionError:
-        raise Refused(f"The {what} are nested too deeply.") from None
+        raise Refused(f"Can't read the {what}: nested too deeply.") from None
     except NotSerialisable as error:
-        raise Refused(f"The {what} cannot be stored because of {error.what}.") from None
+        raise Refused(f"Can't store {error.what} in the {what}.") from None
     except ValueError as error:
-        raise Refused(f"The {what} are no JSON: {error}") from None
+        raise Refused(f"Invalid JSON in the {what}: {error}") from None
     if '"$"' not in text:
         return plain
     written = json.dumps(tree, separators=(",", ":"), ensure_ascii=False)
     try:
         values.decode(written)
     except ValueError as error:
-        raise Refused(f'The {what} hold a "$" that is no value: {error}') from None
+        raise Refused(f'Invalid "$" value in the {what}: {error}') from None
     return Encoded(written)
 
 
 def number_of(text: str, what: str) -> int:
-    """The number of 1 or more that was typed."""
+    """Parse a typed number of at least 1."""
     number = whole_number(text)
     if not number:
-        raise Refused(f'The {what} is "{text}"; expected 1 or more.')
+        raise Refused(f'Invalid {what} "{text}"; expected a number of at least 1.')
     return number
 
 
@@ -92,7 +92,7 @@ class Actions:
         self.before_restart: Callable[[Request, Found], None] = lambda _request, _found: None
 
     def answering(self, handler: Callable[[Request, Form], Awaitable[Done]]) -> Any:
-        """Refusals become words with status 409; success goes on where the handler says, or back."""
+        """Run `handler`. An error becomes a message with status 409; success redirects to its target, or back."""
 
         async def answer(request: Request) -> Response:
             given = await request.form()
@@ -106,7 +106,7 @@ class Actions:
             except NotFound as error:
                 return await self._refusal(request, str(error), 404)
             except KeyError as error:
-                return await self._refusal(request, f"The Worker has no code for the Workflow {error}.", 409)
+                return await self._refusal(request, f"The Workflow {error} is not defined in the Worker.", 409)
             if scripted(request):
                 return JSONResponse({"message": said, "go": target}, headers=HEADERS)
             back = form.get("back", "")
@@ -135,7 +135,7 @@ class Actions:
         return await run_in_threadpool(self._reads.found, request)
 
     def _ask(self, command: str, found: Found, form: Form) -> None:
-        """Raises `Unsure` where something would be lost; not for what is refused anyway."""
+        """Raise `ConfirmationRequired` if data would be lost, unless the command is not allowed anyway."""
         if command not in set(Command) or allowed(found.row.status)[Command(command)] is not None:
             return
         asked, step = question(command, found.row.id), self._step(found, form)
@@ -147,7 +147,7 @@ class Actions:
         """pause, resume, terminate, restart, delete, skipSleep, timeOut, replayCheck, sendEvent."""
         command = request.path_params["command"]
         if command not in _COMMANDS:
-            raise NotFound(f'There is no action "{command}".')
+            raise NotFound(f'Unknown action "{command}".')
         found = await self._found(request)
         if not scripted(request) and not form.get("sure"):
             await run_in_threadpool(self._ask, command, found, form)
@@ -157,11 +157,11 @@ class Actions:
 
     async def _pause(self, found: Found, _: Form) -> Done:
         await self._thread.call(self._engine.commands.pause, found.row.key)
-        return f"{found.row.id} is paused, or pauses after its step", None
+        return f"Pausing {found.row.id}", None
 
     async def _resume(self, found: Found, _: Form) -> Done:
         await self._thread.call(self._engine.commands.resume, found.row.key)
-        return f"{found.row.id} goes on", None
+        return f"Resumed {found.row.id}", None
 
     async def _terminate(self, found: Found, form: Form) -> Done:
         rollback, reason = bool(form.get("rollback")), form.get("reason", "").strip() or None
@@ -169,39 +169,40 @@ class Actions:
             self._engine.commands.terminate, found.row.key, rollback=rollback, how=Termination(reason=reason)
         )
         done = await done_within(command, self._reads.parts.rollback_patience_s)
-        return f"{found.row.id} is {'terminated' if done else 'terminated when its rollbacks are done'}", None
+        said = f"Terminated {found.row.id}" if done else f"Terminating {found.row.id}: rollbacks are running"
+        return said, None
 
     async def _restart(self, found: Found, form: Form) -> Done:
         step = await run_in_threadpool(self._step, found, form)
         origin = None if step is None else {"name": step.name, "count": step.count, "type": step.kind}
         await self._thread.call(self._engine.commands.restart, found.row.key, origin)
         where = f" from {step.public_name}" if step is not None else ""
-        return f"{found.row.id} starts again{where}", Urls().instance(found.workflow.name, found.row.id)
+        return f"Restarted {found.row.id}{where}", Urls().instance(found.workflow.name, found.row.id)
 
     def _step(self, found: Found, form: Form) -> StepRow | None:
-        """The one to restart from; None for the top."""
+        """The step to restart from; None for the top."""
         number = form.get("from", "")
         if not number:
             return None
         seq = whole_number(number)
         row = self._reads.reader.step(found.row.key, seq) if seq is not None else None
         if row is None:
-            raise NotFound(f"{found.row.id} has no step number {number} (any more).")
+            raise NotFound(f"Step {number} of {found.row.id} not found. A restart may have deleted it.")
         return row
 
     async def _delete(self, found: Found, _: Form) -> Done:
         await self._thread.call(delete_one, self._engine, found.workflow.key, found.row.key)
-        return f"{found.row.id} is deleted", Urls().home(workflow=found.workflow.name)
+        return f"Deleted {found.row.id}", Urls().home(workflow=found.workflow.name)
 
     async def _skip_sleep(self, found: Found, form: Form) -> Done:
         name = form.get("name") or None
         await self._thread.call(self._engine.commands.skip_sleep, found.row.key, name)
-        return f"{name or 'The wait'} is skipped", None
+        return f"Skipped {name or 'the wait'}", None
 
     async def _time_out(self, found: Found, form: Form) -> Done:
         name = form.get("name") or None
         await self._thread.call(self._engine.commands.time_out, found.row.key, name)
-        return f"{name or 'The wait'} has timed out", None
+        return f"Timed out {name or 'the wait'}", None
 
     async def _check_replay(self, found: Found, _: Form) -> Done:
         check = await self._thread.call(self._engine.check_replay, found.row.key)
@@ -209,17 +210,17 @@ class Actions:
         frame = await run_in_threadpool(frame_at, place.file, place.line, read) if place is not None else None
         view = ReplayView(check.difference, frame, check.steps, check.reached_the_end, self._reads.now())
         self._reads.note_replay(found.row.key, view)
-        said = "The replay differs" if check.difference else "The replay was the same"
+        said = "Replay differs" if check.difference else "Replay matches"
         return said, Urls().instance(found.workflow.name, found.row.id, tab="advice")
 
     async def _send_event(self, found: Found, form: Form) -> Done:
         kind = form.get("type", "").strip()
-        event = {"type": kind, "payload": value_of(form.get("payload", ""), "contents of the payload")}
+        event = {"type": kind, "payload": value_of(form.get("payload", ""), "payload")}
         binding = self._binding(found.workflow.name)
         await self._thread.call(binding.send_event, found.row.id, event)
         return f"Sent “{kind}” to {found.row.id}", None
 
-    # -- new ones
+    # -- create
     async def create(self, request: Request, form: Form) -> Done:
         workflow = await run_in_threadpool(self._reads.workflow, request)
         binding = self._binding(workflow.name)
@@ -230,7 +231,7 @@ class Actions:
             _refuse_for_several(count, instance_id, carry)
             return await self._create_batch(binding, workflow.name, params, count)
         if form.get("result", "").strip() and not carry:
-            raise Refused("There is another result, but no step that it is for: choose one, or empty the result.")
+            raise Refused("Choose the step to override, or clear the result.")
         options: dict[str, object] = {"params": params}
         if instance_id:
             options["id"] = instance_id
@@ -242,7 +243,7 @@ class Actions:
         return f"Created {made}", Urls().instance(workflow.name, made, like=like and like.id)
 
     def _like(self, workflow: WorkflowRow, form: Form) -> InstanceRow | None:
-        """The instance that is duplicated. It may be gone by now, unless something of it is wanted."""
+        """The duplicated instance. It may have been deleted, unless its results are reused."""
         try:
             return self._reads.found_named(workflow, form["like"]).row if form.get("like") else None
         except NotFound:
@@ -262,12 +263,12 @@ class Actions:
 
     # -- the clock
     async def advance(self, _: Request, form: Form) -> Done:
-        """By a duration, to the next wake, or to a time."""
+        """Move the clock by a duration, to the next wake, or to a time."""
         if not isinstance(self._engine.clock, SystemClock):
-            raise Refused("This clock cannot be moved from here.")
+            raise Refused("Can't move this clock: a test controls it.")
         move = asyncio.ensure_future(self._to_next() if form.get("to") == "next" else self._by(form))
         if not await done_within(asyncio.shield(move), _SOON_S):
-            # Every page tells of a move that takes its time, until it has ended, and has a button that stops it.
+            # Every page shows a long move with a button that stops it.
             self._reads.live.news()
             await asyncio.wait([move])
             self._reads.live.news()
@@ -277,7 +278,7 @@ class Actions:
         before = moves.skew_of(self._engine)
         if await self._thread.call(moves.advance_to_next, self._engine) is None:
             return "Nothing is due"
-        return "The clock stands at the next wake" if moves.skew_of(self._engine) > before else _STOPPED
+        return "Moved the clock to the next wake" if moves.skew_of(self._engine) > before else _STOPPED
 
     async def _by(self, form: Form) -> str:
         now, at = self._reads.now(), form.get("at", "")
@@ -287,25 +288,25 @@ class Actions:
         before = moves.skew_of(self._engine)
         await self._thread.call(moves.advance, self._engine, ms)
         moved_ms = moves.skew_of(self._engine) - before
-        return f"The clock was moved by {duration(ms)}" if moved_ms >= ms else _STOPPED
+        return f"Moved the clock by {duration(ms)}" if moved_ms >= ms else _STOPPED
 
     async def stop_clock(self, _: Request, __: Form) -> Done:
-        """Ends a move of the clock that goes on."""
+        """Stop a running clock move."""
         await self._thread.call(moves.stop, self._engine)
         return _STOPPED, None
 
 
 def _carried(like: InstanceRow, form: Form) -> Carried:
-    until = number_of(form["carry"], "number of the step to carry results up to")
+    until = number_of(form["carry"], "step to reuse results through")
     result = form.get("result", "").strip()
-    return Carried(like.key, until, value_of(result, "contents of the result") if result else None)
+    return Carried(like.key, until, value_of(result, "result") if result else None)
 
 
 def _refuse_for_several(count: int, instance_id: str, carry: str) -> None:
     if instance_id:
-        raise Refused(f"An id is that of one instance: leave it empty to create {count}, or create one.")
+        raise Refused(f"A custom id works for one instance only. Clear it to create {count}.")
     if carry:
-        raise Refused("Results are carried over to one instance at a time.")
+        raise Refused("Results can be reused in one instance only.")
 
 
 def _duration(text: str) -> int:
@@ -313,9 +314,9 @@ def _duration(text: str) -> int:
     try:
         ms = duration_ms(text if number is None else number)
     except InvalidDuration as error:
-        raise Refused(f'{error}. Write it like "10 minutes" or "1 day".') from None
+        raise Refused(f'{error}. Use, for example, "10 minutes" or "1 day".') from None
     if ms < 0:
-        raise Refused("The clock cannot go back.")
+        raise Refused("The clock can't go back.")
     return ms
 
 

@@ -1,4 +1,4 @@
-"""What is asked before something that cannot be undone: in the dialog, and on a page of its own without scripts."""
+"""Confirmation questions for actions that cannot be undone, shown in a dialog, or on a page without scripts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`field` labels a text that is kept with the instance, `check` a box for its rollback handlers."""
+    """`field` labels a text stored with the instance, `check` a checkbox for its rollback handlers."""
 
     title: str
     text: str
@@ -21,26 +21,26 @@ class Question:
 _QUESTIONS: Final = {
     "terminate": Question(
         "Terminate {id}?",
-        "It ends where it stands and cannot go on. It can be restarted from the top or from a step.",
+        "The instance stops now and can't be resumed. It can be restarted from the top or from a step.",
         "Terminate",
-        "Reason (kept with the instance)",
-        "Run its rollback handlers first",
+        "Reason (stored with the instance)",
+        "Run rollback handlers first",
     ),
     "restart": Question(
         "Restart {id} from the top?",
-        "All its results, its history and its events are wiped; the params stay.",
+        "Deletes its results, history and events. The params stay.",
         "Restart",
     ),
     "delete": Question(
         "Delete {id}?",
-        "The instance and everything stored of it are gone for good. Its id can be used again.",
+        "Permanently deletes the instance and its data. Its id can be reused.",
         "Delete",
     ),
 }
 
 
 def question(command: str, instance_id: str) -> Question | None:
-    """None where nothing is lost."""
+    """The question before a command, or None if it loses nothing."""
     asked = _QUESTIONS.get(command)
     return replace(asked, title=asked.title.format(id=instance_id)) if asked is not None else None
 
@@ -48,6 +48,6 @@ def question(command: str, instance_id: str) -> Question | None:
 def restart_question(instance_id: str, step: str) -> Question:
     return Question(
         f"Restart {instance_id} from {step}?",
-        "The results of this step and of all that started after it are wiped; earlier ones are kept.",
+        "Deletes the results of this step and of all steps started after it. Earlier results stay.",
         "Restart from this step",
     )

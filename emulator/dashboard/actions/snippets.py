@@ -1,4 +1,4 @@
-"""What can be copied of a form: commands and code with what is typed in it now."""
+"""Commands and code filled in with the current input of a form."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Form = dict[str, str]
 
 
 class Snippets:
-    """Handlers of POST requests: they change nothing, but what is typed belongs into no address."""
+    """Handlers of POST requests. They change nothing, but form input does not belong in a URL."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
 
     def of_an_event(self, request: Request, form: Form) -> Sequence[Snippet]:
         found = self._reads.found(request)
-        payload = value_of(form.get("payload", ""), "contents of the payload")
+        payload = value_of(form.get("payload", ""), "payload")
         base = self._reads.parts.url
         return event_snippets(base, found.workflow.name, found.row.id, form.get("type", ""), payload)
 
@@ -35,7 +35,7 @@ class Snippets:
     def answering(
         self, make: Callable[[Request, Form], Sequence[Snippet]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """The text of the snippet that the address names; what cannot be read is told with status 409."""
+        """Return the snippet named in the path; invalid form input gets status 409."""
 
         async def answer(request: Request) -> Response:
             given = await request.form()
@@ -47,6 +47,6 @@ class Snippets:
             except NotFound as error:
                 return plain(str(error), 404)
             found = [one.text for one in snippets if one.name == request.path_params["snippet"]]
-            return plain(found[0]) if found else plain("There is no such snippet.", 404)
+            return plain(found[0]) if found else plain("Snippet not found.", 404)
 
         return answer

@@ -1,4 +1,4 @@
-"""Many instances at once: what it will touch is said before, how far it is during, what failed after."""
+"""Bulk actions: a plan before, progress during, and failures after."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from stepwell.emulator.web.whole_numbers import whole_number
 
 Given = ImmutableMultiDict[str, str]
 
-#: Actions for a clean slate: what `scope` on the page of a Workflow names.
+#: Statuses by `scope`, for the clean-up buttons on a Workflow's page.
 SCOPES: Final = {
     "any": (),
     "finished": tuple(status for status in Status if status in FINITE),
     "unfinished": tuple(status for status in Status if status not in FINITE),
 }
-#: What the address of a plan has of the list that it was made in.
+#: Query parameters carried over from the list page.
 _OF_THE_LIST: Final = ("workflow", "q", "status", "sort", "columns", "after", "before")
 _SHOWN: Final = (
     "id", "title", "what", "state", "total", "done", "left_alone", "failed", "share", "failures", "trouble",
@@ -46,7 +46,7 @@ _SHOWN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What an address names: keys, or everything that a filter matches. `what` says it in words."""
+    """The instances of a bulk action: by key, or all that a filter matches. `what` describes them."""
 
     action: str
     keys: tuple[int, ...] | None
@@ -55,7 +55,7 @@ class Chosen:
 
 
 class Bulk:
-    """Handlers: plan, run, look, stop."""
+    """Handlers: plan, run, show, stop."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
@@ -63,7 +63,7 @@ class Bulk:
 
     # -- before
     def plan(self, request: Request) -> Response:
-        """How many it will touch, and which it does not apply to, with the reason."""
+        """How many instances it applies to, and which are skipped, with the reason."""
         given = request.query_params
         try:
             plan = self._plan(self._chosen(given), given)
@@ -74,13 +74,13 @@ class Bulk:
     def _chosen(self, given: Given) -> Chosen:
         action = given.get("action", "")
         if action not in WORDS:
-            raise Refused(f'There is no action "{action}" for many instances.')
+            raise Refused(f'Unknown bulk action "{action}".')
         if given.get("all"):
             return self._all(action, given)
         found = (whole_number(key) for key in given.getlist("key"))
         keys = tuple(dict.fromkeys(key for key in found if key is not None))
         if not keys:
-            raise Refused("No instance is chosen. Choose some in the list, or all that match.")
+            raise Refused("No instances selected. Select rows in the list, or all that match.")
         return Chosen(action, keys, PageFilter(), chosen_ones(len(keys)))
 
     def _all(self, action: str, given: Given) -> Chosen:
@@ -88,7 +88,7 @@ class Bulk:
         query = parse_query(given.get("q", ""), self._reads.now(), statuses, given.get("workflow") or None)
         if query.problems:
             problems = " ".join(query.problems)
-            raise Refused(f"What “all” means is not sure, because the search is not understood. {problems}")
+            raise Refused(f"Can't select “all”: the search has an error. {problems}")
         return Chosen(action, None, self._reads.filter_of(query), all_that_match(query))
 
     def _plan(self, chosen: Chosen, given: Given) -> BulkPlan:
@@ -129,8 +129,8 @@ class Bulk:
         chosen = await run_in_threadpool(self._chosen, given)
         plan = await run_in_threadpool(self._plan, chosen, given)
         if not plan.applies:
-            reasons = {line.reason for line in plan.lines if line.reason} or {"none of them is there any more"}
-            raise Refused(f"There is nothing that this can be done to: {'; '.join(sorted(reasons))}.")
+            reasons = {line.reason for line in plan.lines if line.reason} or {"all of them were deleted"}
+            raise Refused(f"This action applies to none of the selected instances: {'; '.join(sorted(reasons))}.")
         deed = await run_in_threadpool(self._deed, chosen, given)
         total = len(chosen.keys) if chosen.keys is not None else plan.total
         command = Command(chosen.action)
@@ -139,7 +139,7 @@ class Bulk:
         return job
 
     def _asked_again(self, request: Request, given: Given, problem: str) -> Response:
-        """Without scripts: the plan as it was, with what was typed and with what is wrong."""
+        """Without scripts: the plan again, with the typed input and the problem."""
         try:
             plan = self._plan(self._chosen(given), given)
         except (NotFound, Refused):
@@ -148,7 +148,7 @@ class Bulk:
         return self._plan_page(request, replace(plan, typed=typed, problem=problem))
 
     def _deed(self, chosen: Chosen, given: Given) -> Deed:
-        """What is done to each. Raises `Refused` and `EngineError` for what would be refused for all of them."""
+        """The operation on each instance. Raises `Refused` or `EngineError` for invalid input."""
         engine = self._reads.parts.engine
         if chosen.action == "delete":
             return lambda one: delete_one(engine, one.workflow, one.key)
@@ -165,11 +165,11 @@ class Bulk:
         return one
 
     def _name(self, workflow: int) -> str:
-        """Of a Workflow that has code."""
+        """The name of a Workflow. Raises `Refused` if it is not defined."""
         for state in self._reads.parts.engine.workflows():
             if state.key == workflow:
                 return state.name
-        raise Refused("The Worker has no code for its Workflow any more.")
+        raise Refused("This Workflow is no longer defined in the Worker.")
 
     def _terminating(self, given: Given) -> Deed:
         parts, how = self._reads.parts, Termination(reason=given.get("reason", "").strip() or None)
@@ -177,7 +177,7 @@ class Bulk:
 
         async def terminate(one: InstanceBrief) -> None:
             command = parts.engine.commands.terminate(self._with_code(one).key, rollback=rollback, how=how)
-            # Rollbacks may be tried again for hours; the others are not to wait for them.
+            # Rollbacks may be retried for hours; other instances must not wait for them.
             await done_within(asyncio.shield(asyncio.ensure_future(command)), parts.rollback_patience_s)
 
         return terminate
@@ -186,13 +186,13 @@ class Bulk:
         engine = self._reads.parts.engine
         kind = given.get("type", "").strip()
         if not kind:
-            raise Refused("An event needs a type: the one that the instances wait for.")
-        event = {"type": kind, "payload": value_of(given.get("payload", ""), "contents of the payload")}
+            raise Refused("Enter the event type that the instances wait for.")
+        event = {"type": kind, "payload": value_of(given.get("payload", ""), "payload")}
         self._check_event(chosen, event)
         return lambda one: engine.workflow(self._name(one.workflow), Trigger.API).send_event(one.id, event)
 
     def _check_event(self, chosen: Chosen, event: object) -> None:
-        """Limits may be those of a Workflow: an event is refused before when no Workflow takes it."""
+        """Reject an event that no Workflow accepts. Limits can differ per Workflow."""
         engine, keys = self._reads.parts.engine, chosen.keys
         concerned = {one.workflow for one in self._reads.reader.briefs(keys)} if keys is not None else set[int]()
         if chosen.wanted.workflow is not None:
@@ -213,7 +213,7 @@ class Bulk:
     def show(self, request: Request) -> Response:
         job = self._jobs.find(request.path_params["job"])
         if job is None:
-            raise NotFound("This bulk action is not known (any more).")
+            raise NotFound("Bulk action not found.")
         frame = self._reads.frame(request, f"{job.title}: {job.share:g} %", section="list", watch="list")
         return page(request, "bulk_job.html", frame, {name: getattr(job, name) for name in _SHOWN})
 
@@ -226,7 +226,7 @@ class Bulk:
 
 
 def _back(given: Given) -> str:
-    """The page that the plan was made on, as it was."""
+    """The address of the page that the plan started from."""
     if given.get("scope") in SCOPES and given.get("workflow"):
         return Urls().workflow(given["workflow"])
     return Urls().home(**{name: given.getlist(name) for name in _OF_THE_LIST})

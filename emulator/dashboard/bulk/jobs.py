@@ -1,4 +1,4 @@
-"""Bulk actions under way: one instance after the other, stoppable, with what failed and why."""
+"""Running bulk actions: one instance after the other, stoppable, with the failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AT_ONCE: Final = 200
 _FAILURES_LISTED: Final = 200
 _KEPT: Final = 20
 
-#: What is done to one instance, on the engine's loop. Raises `EngineError` and `Refused`.
+#: Runs on one instance, on the engine's loop. Raises `EngineError` and `Refused`.
 Deed: TypeAlias = Callable[[InstanceBrief], Awaitable[None]]
 
 
@@ -37,7 +37,7 @@ class Failure:
 
 @dataclass(slots=True)
 class Job:
-    """A bulk action under way, or done. `keys` are None for everything that `wanted` matches."""
+    """A running or finished bulk action. `keys` is None for every instance that `filter` matches."""
 
     title: str
     what: str
@@ -53,7 +53,7 @@ class Job:
     failures: list[Failure] = field(default_factory=list)
     stopped: bool = False
     finished: bool = False
-    #: Why it ended before its end, where nobody stopped it.
+    #: Why it ended early without being stopped.
     trouble: str = ""
 
     @property
@@ -64,7 +64,7 @@ class Job:
     @property
     def state(self) -> str:
         if not self.finished:
-            return "stopping" if self.stopped else "under way"
+            return "stopping" if self.stopped else "running"
         return "stopped" if self.stopped or self.trouble else "done"
 
     def fail(self, failure: Failure) -> None:
@@ -74,7 +74,7 @@ class Job:
 
 
 class Jobs:
-    """Runs them. Lives on the server's loop."""
+    """Runs bulk actions, on the server's loop."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
@@ -111,13 +111,13 @@ class Jobs:
             self._reads.live.touch()
 
     async def _batches(self, job: Job) -> AsyncIterator[list[InstanceBrief]]:
-        """Newest first, each looked up just before it is its turn."""
+        """Newest first, each looked up just before its turn."""
         reader = self._reads.reader
         if job.keys is not None:
             for keys in _cut(job.keys):
                 found = await run_in_threadpool(reader.briefs, keys)
                 for key in set(keys) - {one.key for one in found}:
-                    job.fail(Failure(f"number {key}", "", "It was deleted meanwhile."))
+                    job.fail(Failure(f"number {key}", "", "The instance was deleted meanwhile."))
                 yield found
             return
         before: int | None = None
@@ -132,7 +132,7 @@ def _cut(keys: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 async def _each(job: Job, batch: list[InstanceBrief], deed: Deed, names: dict[int, str]) -> None:
-    """Runs on the engine's loop; gives way between two, so that nobody waits long."""
+    """Runs on the engine's loop. Yields after each instance, so that other work is not delayed."""
     for one in batch:
         if job.stopped:
             return

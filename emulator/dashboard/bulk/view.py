@@ -1,4 +1,4 @@
-"""Many instances at once, in words: what was chosen, and what an action will do with it."""
+"""The texts of bulk actions: the selected instances, and the effect of an action on them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from stepwell.emulator.dashboard.parts.statuses import STATUS_LOOKS, Look
 from stepwell.emulator.dashboard.parts.text import plural
 from stepwell.emulator.storage.records import Status
 
-#: By action. The number of instances follows.
+#: Button text by action. The number of instances follows.
 WORDS: Final = {
     "pause": "Pause",
     "resume": "Resume",
     "terminate": "Terminate",
     "restart": "Restart",
     "delete": "Delete",
-    "sendEvent": "Send an event to",
+    "sendEvent": "Send event to",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class PlanLine:
-    """Instances of a status; `reason` is why the action leaves them alone."""
+    """Number of instances in a status; `reason` is why the action skips them."""
 
     look: Look
     count: int
@@ -33,7 +33,7 @@ class PlanLine:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What an action needs besides, as it was typed last."""
+    """Additional input of an action, as typed."""
 
     type: str = ""
     payload: str = "{}"
@@ -43,7 +43,7 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class BulkPlan:
-    """`fields` are what the form sends again: the address of the plan. `back` is the list as it was."""
+    """`fields` repeat the query of the plan's address. `back` is the address of the list."""
 
     action: str
     word: str
@@ -69,7 +69,7 @@ def bulk_plan(
     fields: Iterable[tuple[str, str]],
     back: str,
 ) -> BulkPlan:
-    """`reasons` say of each status why the action is refused there; None where it is not."""
+    """`reasons` maps each status to why the action does not apply there, or None."""
     lines = tuple(PlanLine(STATUS_LOOKS[status], count, reasons[status]) for status, count in counts.items())
     applies = sum(line.count for line in lines if line.reason is None)
     title = f"{WORDS[action]} {plural(applies, 'instance')}"
@@ -77,14 +77,14 @@ def bulk_plan(
 
 
 def chosen_ones(count: int) -> str:
-    return "The one that was chosen" if count == 1 else f"The {count:,} that were chosen"
+    return "The selected instance" if count == 1 else f"The {count:,} selected instances"
 
 
 def all_that_match(query: ListQuery) -> str:
-    """What "all" means in a list, in full: a filter that was not meant must be seen."""
-    of = f" of {query.workflow}" if query.workflow is not None else " of every Workflow"
-    status = f" in status {_or(STATUS_LOOKS[status].word for status in query.statuses)}" if query.statuses else ""
-    # Statuses that were typed and those of tiles are alternatives.
+    """Spell out what "all" means, so that an unintended filter is noticed."""
+    of = f" of {query.workflow}" if query.workflow is not None else " of all Workflows"
+    status = f" with status {_or(STATUS_LOOKS[status].word for status in query.statuses)}" if query.statuses else ""
+    # Typed statuses and those of the tiles are alternatives.
     text = " ".join(word.text for word in query.words if word.key != "status")
     search = f" that match “{text}”" if text else ""
     return f"All instances{of}{status}{search}"

@@ -1,4 +1,4 @@
-"""The clock: real or moved, and what will wake before it is moved on."""
+"""The clock page: the current time and upcoming wakes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stepwell.emulator.storage.view_records import InstanceBrief
 
 @dataclass(frozen=True, slots=True)
 class Waking:
-    """An instance that wakes, or a schedule (`cron`) that makes one; `look` is then None."""
+    """An instance that wakes, or a schedule (`cron`) that creates one, with `look` None."""
 
     id: str
     workflow: str
@@ -24,7 +24,7 @@ class Waking:
 
 @dataclass(frozen=True, slots=True)
 class Leap:
-    """A button: `by` is what it sends, `wakes` how many instances that wakes at least."""
+    """A button that moves the clock. `by` is the form value, `wakes` the minimum number of woken instances."""
 
     word: str
     by: str
@@ -42,7 +42,7 @@ class ClockView:
     leaps: tuple[Leap, ...]
 
 
-#: What the buttons offer.
+#: The buttons: (text, ms).
 LEAPS = (("1 minute", 60_000), ("1 hour", 3_600_000), ("1 day", 86_400_000), ("1 week", 604_800_000))
 
 
@@ -58,8 +58,8 @@ def clock_view(
     schedules: Sequence[tuple[str, str, int]] = (),
     triggers: Sequence[tuple[str, str, int]] = (),
 ) -> ClockView:
-    """`wakes` says how many instances wake within each of `LEAPS`; `is_busy`: code runs,
-    whose deadlines lie in memory alone; `schedules` are (Workflow, cron, next), `triggers` (Worker, cron, next).
+    """`wakes` counts the instances that wake within each of `LEAPS`. `is_busy`: code is running, whose
+    deadlines are only in memory. `schedules` are (Workflow, cron, next), `triggers` (Worker, cron, next).
     """
     urls = Urls()
     waking = [

@@ -1,4 +1,4 @@
-"""What Cloudflare would say of a run, and what is likely to go wrong there: each with the source of the rule."""
+"""Checks of an instance against Cloudflare's limits and rules, each with a link to the rule."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _RULES: Final = "https://developers.cloudflare.com/workflows/build/rules-of-work
 _LIMITS: Final = "https://developers.cloudflare.com/workflows/reference/limits/"
 _SLEEPING: Final = "https://developers.cloudflare.com/workflows/build/sleeping-and-retrying/"
 
-#: From this share of a limit on it is worth a word.
+#: Warn from this share of a limit.
 _NEAR: Final = 0.7
 _MIB: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """`tone` "bad": Cloudflare would refuse it or it is lost; "hold": it is near, or risky."""
+    """`tone` is "bad" for what Cloudflare rejects or loses, "hold" for what is near a limit or risky."""
 
     tone: str
     title: str
@@ -34,7 +34,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class ReplayView:
-    """What came of replaying the run; `difference` is empty when all was the same."""
+    """Result of a replay check; `difference` is empty if the replay matched."""
 
     difference: str
     frame: StackFrame | None
@@ -52,9 +52,9 @@ def advise(
     output_bytes: int | None,
     outside: Iterable[tuple[str, int]] = (),
 ) -> tuple[Advice, ...]:
-    """Looks at the record of one run.
+    """Check the record of one instance.
 
-    `outside` are the calls of run() outside of steps that give another value each time, with their lines.
+    `outside` are nondeterministic calls outside steps, with their lines.
     """
     found = [
         *_sizes(steps, output_sizes, params_bytes, output_bytes),
@@ -69,10 +69,10 @@ def advise(
 
 def _near(what: str, value: int, most: int, source: str, step: int | None = None) -> list[Advice]:
     if value > most:
-        text = f"{what} is {size(value)}; Cloudflare refuses more than {size(most)}."
+        text = f"{what} is {size(value)}; the limit on Cloudflare is {size(most)}."
         return [Advice("bad", f"{what} is too large for Cloudflare", text, source, step)]
     if value > most * _NEAR:
-        text = f"{what} is {size(value)} of at most {size(most)}."
+        text = f"{what} is {size(value)}; the limit is {size(most)}."
         return [Advice("hold", f"{what} is near the limit", text, source, step)]
     return []
 
@@ -84,7 +84,7 @@ def _sizes(
     for step in steps:
         if step.stream is None:
             found += _near(f"The output of {step.public_name}", sizes.get(step.seq, 0), _MIB, _LIMITS, step.seq)
-    found += _near("The payload of params", params_bytes or 0, _MIB, _LIMITS)
+    found += _near("The params payload", params_bytes or 0, _MIB, _LIMITS)
     return found + _near("The output of run()", output_bytes or 0, _MIB, _LIMITS)
 
 
@@ -92,17 +92,17 @@ def _counts(row: InstanceRow, steps: Sequence[StepRow]) -> list[Advice]:
     found = []
     for most, plan in ((10_000, "paid"), (1_024, "free")):
         if row.step_count > most * _NEAR:
-            text = f"This run has {number(row.step_count)} steps; the {plan} plan allows {number(most)} by default."
+            text = f"{number(row.step_count)} steps; the default limit of the {plan} plan is {number(most)}."
             found.append(Advice("hold", "Many steps", text, _LIMITS))
             break
     names = Counter((step.kind, step.name) for step in steps)
     for (_, name), count in names.most_common(3):
         if count >= 2:
             text = (
-                f"“{name}” is used {count} times, so its results are told apart by order alone. If that order can "
-                "change between two passes of run(), give each step a name of its own, such as one with an id."
+                f"{count} steps are named “{name}”, so only their order tells their results apart. If that order "
+                "can change between replays, give each step a unique name, for example with an id."
             )
-            found.append(Advice("hold", "One name for many steps", text, _RULES))
+            found.append(Advice("hold", "Several steps share a name", text, _RULES))
     return found
 
 
@@ -110,25 +110,25 @@ def _lengths(steps: Sequence[StepRow]) -> list[Advice]:
     found = []
     for step in steps:
         if len(step.name) > 256 * _NEAR:
-            text = f"The name of step {step.seq} has {len(step.name)} characters; 256 are allowed."
-            found.append(Advice("hold", "A long name of a step", text, _LIMITS, step.seq))
+            text = f"The name of step {step.seq} has {len(step.name)} characters; the limit is 256."
+            found.append(Advice("hold", "Long step name", text, _LIMITS, step.seq))
         config: dict[str, Any] = json.loads(step.config)
         ms = config.get("durationMs", 0)
         if step.kind is StepKind.SLEEP and ms > 365 * 86_400_000 * _NEAR:
-            text = f"{step.public_name} sleeps {duration(ms)}; the longest sleep is 365 days."
-            found.append(Advice("hold", "A very long sleep", text, _SLEEPING, step.seq))
+            text = f"{step.public_name} sleeps {duration(ms)}; the limit is 365 days."
+            found.append(Advice("hold", "Long sleep", text, _SLEEPING, step.seq))
     return found
 
 
 def _unfinished(row: InstanceRow, steps: Sequence[StepRow]) -> list[Advice]:
-    """Steps that the end of run() left open: most likely nobody awaited them."""
+    """Steps still open when run() ended, most likely because the code did not await them."""
     if row.ended_at is None or row.status == "terminated":
         return []
     return [
         Advice(
             "bad",
             "A step was never awaited",
-            f"{step.public_name} had not ended when run() did. What it was doing is lost: await every step.",
+            f"{step.public_name} was still open when run() ended, so its work is lost. Await every step.",
             _RULES,
             step.seq,
         )
@@ -141,9 +141,9 @@ def _retries(steps: Sequence[StepRow]) -> list[Advice]:
     return [
         Advice(
             "hold",
-            "It took several attempts",
-            f"{step.public_name} succeeded at attempt {step.attempts}. Attempts repeat all that is in the step: "
-            "make what it does outside safe to repeat.",
+            "Retried step",
+            f"{step.public_name} succeeded at attempt {step.attempts}. Each attempt repeats the whole step, "
+            "so its side effects must be safe to repeat.",
             _RULES,
             step.seq,
         )
@@ -156,9 +156,9 @@ def _outside(calls: Iterable[tuple[str, int]]) -> list[Advice]:
     return [
         Advice(
             "hold",
-            f"run() calls {name} outside of a step",
-            f"{name} in line {line} of the main module gives another value at each replay of run(), which goes on "
-            "with it as if it were the old one. Call it inside of a step: what that gives is stored.",
+            f"run() calls {name} outside a step",
+            f"{name} in line {line} of the main module returns a different value on each replay. "
+            "Call it inside a step, whose result is stored.",
             _RULES,
         )
         for name, line in calls

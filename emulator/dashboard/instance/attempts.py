@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.dashboard.parts.errors import ErrorView, ReadSource, error_view, no_source
-from stepwell.emulator.dashboard.parts.statuses import GIVEN_UP, Look
+from stepwell.emulator.dashboard.parts.statuses import ABANDONED, Look
 from stepwell.emulator.storage.records import EventType, HistoryRow
 
 _T = EventType
 
 _RUNNING: Final = Look("Running", "play", "run", "it is executing")
-_GOOD: Final = Look("Succeeded", "check", "good", "its result is stored")
+_GOOD: Final = Look("Succeeded", "check", "good", "the result is stored")
 _BAD: Final = Look("Failed", "cross", "bad", "it raised an error")
 
 _STARTS: Final = {_T.ATTEMPT_STARTED, _T.ROLLBACK_ATTEMPT_STARTED}
@@ -67,7 +67,7 @@ class Tries:
 
         The history leaves the failure out that ends the instance at once.
         """
-        look = _BAD if failed else GIVEN_UP
+        look = _BAD if failed else ABANDONED
         return replace(self, attempts=tuple(_over(one, at, look) for one in self.attempts))
 
 

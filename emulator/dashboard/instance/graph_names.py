@@ -1,4 +1,4 @@
-"""Fewer names for a graph: those that differ in their numbers alone become one, and more than fit are left out."""
+"""Reduces the names of a graph: names that differ only in numbers are merged, and a maximum applies."""
 
 from __future__ import annotations
 

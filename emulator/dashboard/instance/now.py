@@ -1,4 +1,4 @@
-"""The Now box: what an instance is doing, why, and what can be done about it."""
+"""The Now box: what an instance is doing, why, and the actions that apply."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What ended an instance: the error that run() raised, what caused that in the end, the step it came from."""
+    """The error that ended an instance, its root cause, and the step that raised it."""
 
     text: str
     cause: str
@@ -28,7 +28,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class NowView:
-    """`paused_at` is not None while deadlines stand still."""
+    """`paused_at` is set while timers are paused."""
 
     look: Look
     sentence: str
@@ -58,7 +58,7 @@ def now_view(
     defined: bool = True,
     blocked: Blocked | None = None,
 ) -> NowView:
-    """`payloads` are the last ones of the awaited types, encoded; `address` is (server URL, Workflow)."""
+    """`payloads` are the last encoded payloads by event type; `address` is (server URL, Workflow)."""
     items = _items(row, steps, Sending(*address, row.id, payloads))
     return NowView(
         look=STATUS_LOOKS[row.status],
@@ -89,9 +89,9 @@ def _since(row: InstanceRow) -> int | None:
 
 
 def _failure(steps: Sequence[StepView], error: ErrorView) -> Failure:
-    """The step is the newest of those that failed with this error, or with one that caused it.
+    """The step is the newest one that failed with this error or one of its causes.
 
-    The error of an instance has the name of the step's in its message: "Error: TypeError: no such key".
+    The message of the instance's error contains the name of the step's error: "Error: TypeError: no such key".
     """
     chain = [error]
     while chain[-1].cause is not None:
@@ -111,20 +111,20 @@ def _sentence(row: InstanceRow, items: Sequence[NowItem], steps: Iterable[StepVi
     if row.status is Status.ROLLING_BACK:
         return _rolling_back(steps)
     plain = {
-        Status.QUEUED: "Queued: it starts when a slot of the concurrency limit is free.",
-        Status.PAUSED: "Paused. Every deadline keeps the time it had left; resume to go on.",
-        Status.WAITING_FOR_PAUSE: "Pausing: it rests as soon as the attempt in flight has ended.",
+        Status.QUEUED: "Queued: starts when a concurrency slot is free.",
+        Status.PAUSED: "Paused. Timers keep their remaining time.",
+        Status.WAITING_FOR_PAUSE: "Pausing after the current attempt.",
         Status.COMPLETE: "Complete: run() returned.",
-        Status.ERRORED: "Errored: run() raised an error that nothing caught.",
-        Status.TERMINATED: "Terminated from outside.",
+        Status.ERRORED: "Errored: run() raised an uncaught error.",
+        Status.TERMINATED: "Terminated by a command.",
     }
     if row.status in plain:
         return plain[row.status]
     if not items:
-        return "Running code of run() between two steps."
+        return "Running code between steps."
     kinds = {item.kind for item in items}
     if len(items) > 1:
-        return f"{plural(len(items), 'step')} under way."
+        return f"{plural(len(items), 'step')} in progress."
     return {
         "running": "Running a step.",
         "sleeping": "Sleeping.",
@@ -135,6 +135,6 @@ def _sentence(row: InstanceRow, items: Sequence[NowItem], steps: Iterable[StepVi
 
 def _rolling_back(steps: Iterable[StepView]) -> str:
     handled = [step for step in steps if step.has_rollback]
-    undone = sum(step.tries.rolled_back for step in handled)
-    progress = f" {undone} of {plural(len(handled), 'step')} undone." if handled else ""
-    return f"Rolling back: the handlers of its steps run, newest first.{progress}"
+    rolled_back = sum(step.tries.rolled_back for step in handled)
+    progress = f" {rolled_back} of {plural(len(handled), 'step')} rolled back." if handled else ""
+    return f"Rolling back: rollback handlers run, newest step first.{progress}"

@@ -1,4 +1,4 @@
-"""What an instance has under way, step by step: running, sleeping, waiting, retrying, being undone."""
+"""The open steps of an instance: running, sleeping, waiting, retrying or rolling back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ItemKind: TypeAlias = Literal["running", "sleeping", "waiting", "retrying", "und
 
 @dataclass(frozen=True, slots=True)
 class NowItem:
-    """One step. `due_at` is when its sleep, wait, delay or attempt is over; `payload` is the editor's text for an
+    """An open step. `due_at` is when its sleep, wait, delay or attempt ends; `payload` is the editor's text for an
     awaited event.
     """
 
@@ -36,7 +36,7 @@ class NowItem:
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """Where events go (the server's URL, the Workflow, the instance), and the last payloads by type, encoded."""
+    """The target of events (server URL, Workflow, instance), and the last encoded payload of each type."""
 
     base: str
     workflow: str
@@ -49,7 +49,7 @@ class Sending:
 
 
 def open_item(step: StepView, sending: Sending) -> NowItem:
-    """Of a step that has not ended."""
+    """The item of a step that has not ended."""
     if step.kind is StepKind.SLEEP:
         return NowItem("sleeping", step, step.due_at, step.started_at)
     if step.kind is StepKind.WAIT_FOR_EVENT:
@@ -63,7 +63,7 @@ def open_item(step: StepView, sending: Sending) -> NowItem:
 
 
 def undoing_items(steps: Iterable[StepView]) -> list[NowItem]:
-    """Of the steps whose rollback has begun and not ended."""
+    """The items of steps whose rollback is in progress."""
     return [_undoing(step) for step in steps if step.tries.is_undoing]
 
 

@@ -1,4 +1,4 @@
-"""Passes of run(): every one after the first is a replay, and says why there was need of it."""
+"""Passes of run(). Every pass after the first is a replay, listed with its reason."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Final
 from stepwell.emulator.storage.records import PassCause, PassRow
 
 _WHY: Final = {
-    PassCause.WAKE: "the time it waited for had come",
-    PassCause.EVENT: "the event it waited for had come",
-    PassCause.RESUME: "it was resumed",
-    PassCause.QUEUE: "its turn in the queue had come",
-    PassCause.RESTART: "it was restarted from a step",
-    PassCause.PROCESS: "the emulator was started again",
-    PassCause.RELOAD: "its code was replaced",
-    PassCause.CRASH: "the runtime of its code crashed",
-    PassCause.ROLLBACK: "its rollback handlers were looked for",
+    PassCause.WAKE: "a sleep, wait or retry delay ended",
+    PassCause.EVENT: "an awaited event arrived",
+    PassCause.RESUME: "the instance was resumed",
+    PassCause.QUEUE: "a concurrency slot became free",
+    PassCause.RESTART: "the instance was restarted from a step",
+    PassCause.PROCESS: "stepwell dev was restarted",
+    PassCause.RELOAD: "the code was reloaded",
+    PassCause.CRASH: "the Worker's runtime crashed",
+    PassCause.ROLLBACK: "rollback handlers had to be collected",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class PassView:
-    """A pass that began at the top again. `version` is the id of the code that it ran, empty where unknown."""
+    """A replay. `version` is the id of the code that ran, empty if unknown."""
 
     number: int
     at: int
@@ -32,7 +32,7 @@ class PassView:
 
     @property
     def title(self) -> str:
-        return f"replay: run() began again from the top (pass {self.number}), since {self.why}"
+        return f"Replay {self.number - 1}: {self.why}"
 
 
 def pass_views(rows: Sequence[PassRow], versions: Mapping[int, str]) -> tuple[PassView, ...]:

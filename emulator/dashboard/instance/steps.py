@@ -11,7 +11,7 @@ from stepwell.bindings.durations import InvalidDuration, duration_ms
 from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.dashboard.instance.attempts import Tries
 from stepwell.emulator.dashboard.parts.errors import ErrorView, ReadSource, error_view, no_source
-from stepwell.emulator.dashboard.parts.statuses import GIVEN_UP, STEP_LOOKS, Look
+from stepwell.emulator.dashboard.parts.statuses import ABANDONED, STEP_LOOKS, Look
 from stepwell.emulator.dashboard.parts.text import duration
 from stepwell.emulator.dashboard.parts.where import event_type, most_attempts
 from stepwell.emulator.dashboard.values.view import ValueView, value_view
@@ -87,7 +87,7 @@ def step_views(
 
 def _over(view: StepView, at: int) -> StepView:
     tries = view.tries.over(view.ended_at or at, failed=view.state is StepState.FAILED)
-    return replace(view, look=GIVEN_UP, ended_at=at, tries=tries) if view.is_open else replace(view, tries=tries)
+    return replace(view, look=ABANDONED, ended_at=at, tries=tries) if view.is_open else replace(view, tries=tries)
 
 
 def _view(row: StepRow, depth: int, tries: Tries, output_bytes: int | None, url: str) -> StepView:

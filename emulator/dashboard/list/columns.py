@@ -1,4 +1,4 @@
-"""The columns of the list that one can choose; status and id are always there."""
+"""The optional columns of the list. Status and id are always shown."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-#: (name, heading, whether it is shown unless something else was chosen)
+#: (name, heading, shown by default)
 COLUMNS: Final = (
-    ("where", "What it is doing", True),
+    ("where", "Activity", True),
     ("steps", "Steps", True),
     ("duration", "Duration", True),
     ("created", "Created", True),
@@ -28,11 +28,11 @@ class Column:
 
 
 def columns_query(columns: Iterable[Column]) -> str:
-    """The chosen ones as an address says them; "none" for none, since what is empty is left out there."""
+    """The selected columns as a query value. "none" stands for no columns, since empty values are dropped."""
     return ".".join(column.name for column in columns if column.shown) or "none"
 
 
 def chosen_columns(names: Iterable[str] | None) -> tuple[Column, ...]:
-    """All of them in their order; None is what nobody has chosen yet."""
+    """All columns in their order. `names` is None before a selection was made."""
     wanted = DEFAULT if names is None else frozenset(names) & _KNOWN
     return tuple(Column(name, heading, name in wanted) for name, heading, _ in COLUMNS)

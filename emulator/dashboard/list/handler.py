@@ -1,4 +1,4 @@
-"""The pages: each handler reads, builds a view model, and renders it. Plain functions, run in the server's pool."""
+"""Page handlers: each reads, builds a view model and renders it, in the server's thread pool."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Pages:
         return page(request, "list.html", frame, view)
 
     def words(self, request: Request) -> Response:
-        """What the search box completes: words, statuses, names of steps and types of events seen lately."""
+        """Completions of the search box: filters, statuses, recent step names and event types."""
         known = self._reads.reader.known_steps(None)
         words = [{"text": text, "example": example, "help": help_} for text, example, help_ in WORDS]
         names = sorted({name for _, name, _ in known})
@@ -47,7 +47,7 @@ class Pages:
         return JSONResponse(body, headers=HEADERS)
 
     def find(self, request: Request) -> Response:
-        """Instances by a part of their id, as JSON for the palette; from a form, the only one or the list."""
+        """Find instances by part of their id: JSON for the palette, or a redirect to the only match or list."""
         text = request.query_params.get("id", "").strip()
         urls = Urls()
         names = {row.key: row.name for row in self._reads.reader.workflows()}

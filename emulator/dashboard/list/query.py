@@ -9,13 +9,13 @@ from typing import Any, Final, NamedTuple
 
 from stepwell.emulator.storage.records import PageFilter, Status, Trigger
 
-#: No id has a colon: what stands before one is meant as a filter.
+#: Ids have no colon, so text before a colon is a filter name.
 _KEY: Final = r'[^\s":]+:'
-#: A quote that nobody closes goes on to the end.
+#: An unclosed quote extends to the end.
 _VALUE: Final = r'"[^"]*(?:"|\Z)|\S+'
 _TOKEN: Final = re.compile(rf"({_KEY})(?:\s+(?!{_KEY}))?({_VALUE})?|({_VALUE})")
 _SPAN: Final = re.compile(r"([<>]=?)?([0-9]+(?:\.[0-9]+)?)(ms|s|min|m|h|d|w)")
-#: Longer than any emulator runs, and within the 64 bits of SQLite.
+#: Longer than any instance runs, and within SQLite's 64 bits.
 _LONGEST_MS: Final = 2**53
 _UNIT_MS: Final = {
     "ms": 1,
@@ -27,24 +27,24 @@ _UNIT_MS: Final = {
     "w": 604_800_000,
 }
 
-#: What one may write, for completion and for the help page.
+#: The filters, for completion and the help page: (filter, example, help).
 WORDS: Final = (
-    ("status:", "status:errored", "one of Cloudflare's statuses; several are alternatives"),
-    ("step:", "step:charge-card", "has a step whose name contains this"),
-    ("error:", "error:Timeout", "its error contains this, or that of a step that failed or is tried again"),
-    ("waiting:", "waiting:approval", "waits for an event of this type"),
+    ("status:", "status:errored", "status, or several separated by commas"),
+    ("step:", "step:charge-card", "a step name contains this"),
+    ("error:", "error:Timeout", "the error of the instance, or of a failed or retrying step, contains this"),
+    ("waiting:", "waiting:approval", "waiting for an event of this type"),
     ("params.", "params.userId:42", "a value inside the params"),
     ("text:", 'text:"out of stock"', "params, output or error contain this"),
-    ("age:", "age:<1h", "created less (or, with >, more) than this ago"),
-    ("dur:", "dur:>5s", "has run longer (or, with <, shorter) than this"),
-    ("attempts:", "attempts:>2", "has a step with more attempts than this"),
-    ("trigger:", "trigger:cron", "what made it: api, binding, cron, event; several are alternatives"),
-    ("id:", "id:order-42", "its id contains this, as a word without a colon says it too"),
+    ("age:", "age:<1h", "created less (with >: more) than this ago"),
+    ("dur:", "dur:>5s", "ran longer (with <: shorter) than this"),
+    ("attempts:", "attempts:>2", "a step took more attempts than this"),
+    ("trigger:", "trigger:cron", "creator: api, binding, cron or event, or several separated by commas"),
+    ("id:", "id:order-42", "the id contains this (same as a word without a colon)"),
 )
 
 
 class Word(NamedTuple):
-    """A word of the search: `text` as it was typed, `key` as "step", or None for a part of an id."""
+    """A word of the search: `text` as typed; `key` is the filter, such as "step", or None for part of an id."""
 
     key: str | None
     value: str
@@ -54,9 +54,9 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """What the list is narrowed to: by the `text` of its `words`, and by the statuses of the `tiles`.
+    """The filter of the list, from the `text` of its `words` and the statuses of the `tiles`.
 
-    `statuses` are those of both. `problems` are sentences about words that were not understood.
+    `statuses` combines both. `problems` are messages about invalid words.
     """
 
     text: str = ""
@@ -69,7 +69,7 @@ class ListQuery:
 
 
 def parse_query(text: str, now: int, statuses: Iterable[str] = (), workflow: str | None = None) -> ListQuery:
-    """Reads the search box and the status tiles; what it cannot read it names, and goes on without."""
+    """Parse the search box and the status tiles. Invalid words are ignored and reported in `problems`."""
     reading, words = _Reading(now), tuple(_words(text))
     for status in statuses:
         reading.status(status)
@@ -91,7 +91,7 @@ def _words(text: str) -> Iterator[Word]:
 
 
 class _Reading:
-    """One reading of a text, word by word. Words of a kind that come twice must both hold."""
+    """Parses a text word by word. Two words of one kind must both match."""
 
     def __init__(self, now: int) -> None:
         self.parts: dict[str, Any] = {}
@@ -106,9 +106,9 @@ class _Reading:
             self._id(value)
         elif not (key in _PLAIN or key in _READERS or key.startswith("params.")):
             known = ", ".join(word.rstrip(":.") for word, _, _ in WORDS)
-            self.problems.append(f'There is no filter "{key}:". The filters are {known}.')
+            self.problems.append(f'Unknown filter "{key}:". Filters: {known}.')
         elif not value and not (word.quoted and key.startswith("params.")):
-            self.problems.append(f"{key}: is empty; write it like {_example(key)}.")
+            self.problems.append(f"{key}: needs a value, for example {_example(key)}.")
         elif key.startswith("params."):
             self._and("params", (key.removeprefix("params."), value))
         elif key in _PLAIN:
@@ -128,7 +128,7 @@ class _Reading:
     def _id(self, value: str) -> None:
         if self._has_id:
             self.problems.append(
-                f'"{value}" is left out: an id has no spaces. To search in values write text:"{value}".'
+                f'Ignored "{value}": ids can\'t contain spaces. To search values, use text:"{value}".'
             )
         elif value:
             self._has_id = True
@@ -138,7 +138,7 @@ class _Reading:
         for name in value.split(","):
             found = next((status for status in Status if status.lower() == name.lower()), None)
             if found is None:
-                self.problems.append(f'There is no status "{name}". The statuses are {", ".join(Status)}.')
+                self.problems.append(f'Unknown status "{name}". Statuses: {", ".join(Status)}.')
             else:
                 self.statuses.append(found)
 
@@ -147,7 +147,7 @@ class _Reading:
             if name in set(Trigger):
                 self._and("triggers", Trigger(name))
             else:
-                self.problems.append(f'There is no trigger "{name}". The triggers are {", ".join(Trigger)}.')
+                self.problems.append(f'Unknown trigger "{name}". Triggers: {", ".join(Trigger)}.')
 
     def age(self, value: str) -> None:
         span = self._span("age", value)
@@ -174,8 +174,8 @@ class _Reading:
         """(less than, ms) of "<1h"."""
         match = _SPAN.fullmatch(value)
         if match is None:
-            examples = f"{key}:<1h or {key}:>5s (ms, s, m, h, d, w)"
-            self.problems.append(f"{key}:{value} is not understood; write {examples}.")
+            examples = f"{key}:<1h or {key}:>5s. Units: ms, s, m, h, d, w"
+            self.problems.append(f"Invalid filter {key}:{value}. Use, for example, {examples}.")
             return None
         ms = int(min(float(match[2]) * _UNIT_MS[match[3]], _LONGEST_MS))
         return not (match[1] or "<").startswith(">"), ms
@@ -183,7 +183,7 @@ class _Reading:
     def attempts(self, value: str) -> None:
         match = re.fullmatch(r"(>=?)?([0-9]{1,9})", value)
         if match is None:
-            self.problems.append(f"attempts:{value} is not understood; write attempts:>2.")
+            self.problems.append(f"Invalid filter attempts:{value}. Use, for example, attempts:>2.")
         else:
             self._at_least("attempts_from", int(match[2]) + (match[1] == ">"))
 

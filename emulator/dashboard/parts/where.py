@@ -1,4 +1,4 @@
-"""Where an instance stands, in one sentence: "sleeping, wakes in 3 min", "failed at charge-card-1"."""
+"""The activity of an instance in one sentence: "sleeping, wakes in 3 min", "failed at charge-card-1"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ticking: TypeAlias = Literal["until", "since"]
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A sentence around the name of a step and a time that ticks; the parts may be empty."""
+    """A sentence with the name of a step and a ticking time. Parts may be empty."""
 
     lead: str
     step: str = ""
@@ -40,11 +40,11 @@ def where(
     defined: bool = True,
     queue_place: int | None = None,
 ) -> Where:
-    """`focus` is the step that matters most now, `others` how many more are open; `error` is name and message,
-    `output` the start of what it returned.
+    """`focus` is the most relevant step, `others` the number of other open steps; `error` is (name, message),
+    `output` the start of the returned value.
     """
     if not defined and row.ended_at is None:
-        return Where("blocked: the Worker has no code for this Workflow now")
+        return Where("suspended: this Workflow is not defined in the Worker")
     if row.status is Status.QUEUED:
         return _queued(row, queue_place)
     if row.status is Status.ERRORED:
@@ -55,14 +55,14 @@ def where(
         return Where("paused", at=row.paused_at, ticking="since")
     if row.status in (Status.COMPLETE, Status.TERMINATED):
         return _ended(row.status, focus, output)
-    found = _open(focus) if focus is not None else Where("in run(), between two steps")
+    found = _open(focus) if focus is not None else Where("in run(), between steps")
     if others:
         found = replace(found, more=f"and {others} more")
     return found
 
 
 def _ended(status: Status, focus: StepBrief | None, output: str | None) -> Where:
-    """What it returned, as far as it was read; of a terminated one, where."""
+    """The returned value (possibly truncated), or the step in which the instance was terminated."""
     if status is Status.TERMINATED:
         return Where("terminated") if focus is None else Where("terminated in", focus.public_name)
     nothing = output in (None, NULL_TEXT, UNDEFINED_TEXT)
@@ -70,18 +70,18 @@ def _ended(status: Status, focus: StepBrief | None, output: str | None) -> Where
 
 
 def _queued(row: InstanceRow, place: int | None) -> Where:
-    behind = "" if place is None else f" (place {place + 1:,} in the queue)"
+    behind = "" if place is None else f" (number {place + 1:,} in the queue)"
     return Where(f"waiting for a free slot{behind}", at=row.modified_at, ticking="since")
 
 
 def _errored(focus: StepBrief | None, error: tuple[str, str] | None) -> Where:
     if focus is not None and focus.state is StepState.FAILED:
-        # A run may catch the error of a step and fail with one of its own.
+        # run() may catch a step's error and fail with its own.
         own = json.loads(focus.error or "{}")
         message = own.get("message", "")
         is_its_error = error is None or error[1] in (message, f"{own.get('name')}: {message}")
         return Where("failed at" if is_its_error else "failed after", focus.public_name, _short(error))
-    return Where("failed outside of a step", tail=_short(error))
+    return Where("failed outside a step", tail=_short(error))
 
 
 def _short(error: tuple[str, str] | None) -> str:
@@ -92,7 +92,7 @@ def _short(error: tuple[str, str] | None) -> str:
 
 
 def _open(focus: StepBrief) -> Where:
-    """Of a step that has not ended."""
+    """The activity of a step that has not ended."""
     if focus.state is StepState.IN_FLIGHT:
         attempt = f"attempt {focus.attempts} of {most_attempts(focus.config)}" if focus.attempts > 1 else ""
         return Where("running", focus.public_name, attempt)
@@ -107,11 +107,11 @@ def _open(focus: StepBrief) -> Where:
 
 
 def most_attempts(config: str) -> int:
-    """How often a step is tried at most: its retries and the first attempt."""
+    """Maximum attempts of a step: the first one plus its retries."""
     limit = json.loads(config).get("retries", {}).get("limit", 0)
     return int(limit) + 1
 
 
 def event_type(config: str) -> str:
-    """The type of event that a wait is for."""
+    """The event type that a wait expects."""
     return str(json.loads(config).get("type", ""))

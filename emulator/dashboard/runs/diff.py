@@ -1,4 +1,4 @@
-"""Two runs side by side: which step differed first, in name, order, output, error, attempts or time."""
+"""Compare two instances: the first step that differs, in name, order, output, error, attempts or time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stepwell.emulator.storage.records import InstanceRow, InstanceValues, StepK
 
 Verdict: TypeAlias = Literal["same", "changed", "left", "right"]
 
-#: A step that took this many times longer, and this much longer, is worth a word.
+#: Report a step as slower from this factor and this difference.
 _SLOWER: Final = 1.5
 _SLOWER_MS: Final = 100
 _SHOWN: Final = 240
@@ -22,7 +22,7 @@ _SHOWN: Final = 240
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A run that another one may be compared with."""
+    """An instance offered for comparison."""
 
     id: str
     look: Look
@@ -37,7 +37,7 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One side: an instance as stored, or a saved run."""
+    """One side of a comparison: a stored instance, or one from a file."""
 
     name: str
     row: InstanceRow
@@ -48,7 +48,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that differs; the texts are cut."""
+    """A difference. The texts are truncated."""
 
     what: str
     left: str
@@ -57,7 +57,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """`given`: a side did not run the step, but was made with another result of it."""
+    """`given`: one side did not run the step, but was created with a different result for it."""
 
     name: str
     kind: str
@@ -85,7 +85,7 @@ class DiffView:
 
 
 def in_order(one: Run, other: Run) -> tuple[Run, Run]:
-    """The older run is on the left, whichever was asked about."""
+    """The older instance is on the left."""
     return (
         (one, other) if (one.row.created_at, one.row.key) < (other.row.created_at, other.row.key) else (other, one)
     )
@@ -112,13 +112,13 @@ def compare(left: Run, right: Run) -> DiffView:
 def _first(params: Sequence[Change], rows: Sequence[DiffRow], outcome: Sequence[Change]) -> str:
     if params:
         return f"The params differ first: {params[0].what}"
-    given = next((f"{row.name} was given another result; " for row in rows if row.given), "")
+    given = next((f"{row.name} was created with a different result; " for row in rows if row.given), "")
     found = next((row for row in rows if not row.given), None)
     if found is not None:
         return given + _told(found)
     if outcome:
-        return f"{given}{'then' if given else 'Only'} the end differs: {outcome[0].what}"
-    return f"{given}nothing else differs" if given else "Nothing differs but times"
+        return f"{given}{'then' if given else 'Only'} the outcome differs: {outcome[0].what}"
+    return f"{given}no other differences" if given else "No differences except times"
 
 
 def _told(row: DiffRow) -> str:
@@ -128,7 +128,7 @@ def _told(row: DiffRow) -> str:
 
 
 def _rows(left: Sequence[StepRow], right: Sequence[StepRow]) -> list[DiffRow]:
-    """By type, name and count, in the order of the left; what only the right has comes where it ran there."""
+    """Match steps by type, name and count, in the order of the left. Steps only on the right stay in place."""
     others = {_identity(step): step for step in right}
     known = {_identity(step) for step in left}
     rows: list[DiffRow] = []
@@ -168,7 +168,7 @@ def _row(left: StepRow | None, right: StepRow | None) -> DiffRow:
 
 
 def _is_carried(step: StepRow | None) -> bool:
-    """Whether its result comes from another run: how often it was tried there, and for how long, is not known."""
+    """True if the result was reused from another instance, whose attempts and times are unknown."""
     return step is not None and step.kind is StepKind.DO and step.attempts == 0
 
 

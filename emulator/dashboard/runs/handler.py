@@ -96,7 +96,7 @@ class RunPages:
         try:
             return plain(as_pytest(copied))
         except NotRepeatable as refused:
-            return plain(f"There is no test of this run. {refused}", 409)
+            return plain(f"Can't create a test. {refused}", 409)
 
     def markdown(self, request: Request) -> Response:
         found = self._reads.found(request)
@@ -118,7 +118,7 @@ class RunPages:
         panel = self._instances.panel(found, given, seq)
         row = found.reader.step(found.row.key, seq)
         if panel is None or row is None:
-            raise NotFound(f'The instance "{found.row.id}" has no step number {number}.')
+            raise NotFound(f'Step {number} of the instance "{found.row.id}" not found.')
         output = None if row.sensitive else row.output
         return plain(step_markdown(build_instance(given), panel, output, given.now))
 
@@ -154,7 +154,7 @@ class RunPages:
         if other == "before":
             before = self._before.get(found.row.key)
             if before is None:
-                raise NotFound("What it was before the restart is not known any more.")
+                raise NotFound("The state before the restart is no longer available.")
             return compare(self._run(before, "", f"{found.row.id} before the restart"), mine)
         second = self._reads.found_named(found.workflow, other)
         return compare(*in_order(mine, self._run(self.saved(second), second.address.page())))
@@ -169,7 +169,7 @@ class RunPages:
     # -- from a file
     def open_form(self, request: Request) -> Response:
         return page(
-            request, "open.html", self._reads.frame(request, "Open a saved run", section="open"), {"problem": ""}
+            request, "open.html", self._reads.frame(request, "Open a file", section="open"), {"problem": ""}
         )
 
     async def open_file(self, request: Request) -> Response:
@@ -188,8 +188,8 @@ class RunPages:
         except NotARun as error:
             problem = str(error)
         except WRONG as error:
-            problem = f"Something in the saved run is missing or wrong: {error!r}"
-        frame = self._reads.frame(request, "A saved run", section="open")
+            problem = f"The file is incomplete or invalid: {error!r}"
+        frame = self._reads.frame(request, "Open a file", section="open")
         return page(request, "open.html", frame, {"problem": problem}, 400)
 
 

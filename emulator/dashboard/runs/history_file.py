@@ -1,6 +1,6 @@
-"""A history as `subscribe()` gives it, put together to the run that it tells of.
+"""Rebuilds an instance from a history as `subscribe()` delivers it.
 
-It names neither the Workflow nor where a step was called inside of another one, and its values are those of JSON.
+The history names neither the Workflow nor the parent of a nested step, and its values are JSON.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ Event = Mapping[str, Any]
 
 
 def run_of_history(events: Sequence[Event]) -> SavedRun:
-    """Raises `NotARun` for a list of anything else, and whatever else a file of somebody's may lead to."""
+    """Raises `NotARun` for any other list, or one of `saved.WRONG` for a modified file."""
     if not events or not all(
         isinstance(one, dict) and {"type", "timestamp", "eventId"} <= set(one) for one in events
     ):
-        raise NotARun("This list is no history: its entries lack a type, a timestamp or an id.")
+        raise NotARun("Not a history: each entry needs a type, a timestamp and an eventId.")
     steps = _Steps()
     history = tuple(steps.take(event) for event in events)
     last = int(events[-1]["timestamp"])
@@ -141,7 +141,7 @@ def _changed(row: StepRow, type: EventType, at: int, event: Event) -> StepRow:
     state, error = _STATE[type], event.get("error")
     if type is _T.WAIT_TIMED_OUT:
         error = {"name": WorkflowTimeoutError.name, "message": "Execution timed out"}
-    elif type is _T.STEP_ERRORED and row.error is not None:  # its last attempt has told it
+    elif type is _T.STEP_ERRORED and row.error is not None:  # same as the error of its last attempt
         error = json.loads(row.error)
     return replace(
         row,

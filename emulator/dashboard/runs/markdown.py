@@ -48,7 +48,7 @@ def instance_markdown(view: InstanceView, params: str | None, output: str | None
 
 
 def step_markdown(view: InstanceView, panel: StepPanel, output: str | None, now: int) -> str:
-    """`output` is the stored text, where it may be shown."""
+    """`output` is the stored text, or None if hidden."""
     step = panel.step
     took = duration((step.ended_at if step.ended_at is not None else now) - step.started_at)
     lines = [
@@ -59,7 +59,7 @@ def step_markdown(view: InstanceView, panel: StepPanel, output: str | None, now:
         "",
         *(f"- {setting.name}: {_cell(setting.value)}" for setting in panel.settings),
         *((f"- called at `{_cell(panel.site.place)}`",) if panel.site is not None else ()),
-        *(f"- given the result of `{_cell(one.name)}`" for one in (panel.given.needs if panel.given else ())),
+        *(f"- input: result of `{_cell(one.name)}`" for one in (panel.given.needs if panel.given else ())),
         *_value("Output", output),
         *(_with_causes(panel.error) if panel.error is not None else ()),
     ]
@@ -68,7 +68,7 @@ def step_markdown(view: InstanceView, panel: StepPanel, output: str | None, now:
     for one in panel.attempts:
         length = duration((one.ended_at if one.ended_at is not None else now) - one.started_at)
         error = f": {_cell(cut(one.error.text, 300))}" if one.error is not None else ""
-        delay = f"; the next after {duration(one.delay_ms)}" if one.delay_ms is not None else ""
+        delay = f"; next attempt after {duration(one.delay_ms)}" if one.delay_ms is not None else ""
         lines.append(f"{one.number}. {one.look.word}, {exact(one.started_at)}, {length}{error}{delay}")
     if panel.logs:
         lines += ["", "## Logs", "", *_block([f"{line.level} {cut(line.text, 400)}" for line in panel.logs])]
@@ -76,7 +76,7 @@ def step_markdown(view: InstanceView, panel: StepPanel, output: str | None, now:
 
 
 def error_markdown(error: ErrorView) -> str:
-    """With its causes and the source lines of the user's own frames."""
+    """An error with its causes and the source lines of the user's code."""
     return "\n".join(_with_causes(error)).strip() + "\n"
 
 
@@ -106,7 +106,7 @@ def _value(title: str, text: str | None) -> Iterable[str]:
 
 
 def _status(view: InstanceView) -> str:
-    """Most sentences begin with the word of the status."""
+    """The status in bold. Most sentences start with it."""
     word, sentence = view.look.word, view.now.sentence
     return f"**{word}**{sentence[len(word) :]}" if sentence.startswith(word) else f"**{word}**. {sentence}"
 
@@ -118,7 +118,7 @@ def _error(error: ErrorView, title: str) -> Iterable[str]:
 
 
 def _block(lines: Sequence[str], language: str = "") -> list[str]:
-    """A block of code, with a fence that nothing in it can end."""
+    """A code block, with a fence longer than any in the text."""
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     return [f"{fence}{language}", *lines, fence]

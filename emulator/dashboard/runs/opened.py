@@ -1,4 +1,4 @@
-"""Saved runs that were opened: kept in memory for their pages, the newest few of them."""
+"""Instances opened from files. The newest few are kept in memory."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class _Opened:
 
 
 class OpenedRuns:
-    """By keys that come from what is in the files, so that one opened again has the address it had."""
+    """Opened files by a hash of their contents, so that a reopened file keeps its address."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, _Opened] = OrderedDict()
 
     def keep(self, run: SavedRun, file: bytes) -> str:
-        """The key of the run; the oldest ones make room."""
+        """Add a file and return its key. The oldest files are dropped."""
         key = hashlib.sha256(file).hexdigest()[:_KEY_LENGTH]
         self._kept[key] = _Opened(run, SavedReader(run), len(file))
         self._kept.move_to_end(key)
@@ -43,5 +43,5 @@ class OpenedRuns:
         """Raises `NotFound`."""
         one = self._kept.get(key)
         if one is None:
-            raise NotFound("This saved run is not open any more: open its file again, with “Open a saved run”.")
+            raise NotFound("This file is no longer open. Open it again with “Open a file”.")
         return Found(one.run.workflow, one.run.row, one.reader, key, one.run.saved_at)

@@ -1,4 +1,4 @@
-"""Which runs a test can repeat, and which of their steps it comes to."""
+"""Which instances a test can reproduce, and which of their steps it reaches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNDER_WAY: Final = (Status.QUEUED, Status.RUNNING, Status.WAITING_FOR_PAUSE, St
 
 
 class NotRepeatable(ValueError):
-    """The text says why there can be no test of the run, and what to do instead."""
+    """The message says why the instance can't become a test, and what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ class CopiedRun:
 def check(run: CopiedRun) -> None:
     """Raises `NotRepeatable`."""
     if run.difference:
-        raise NotRepeatable(f"The replay check found that the code is not deterministic: {run.difference}.")
+        raise NotRepeatable(f"The replay check found nondeterministic code: {run.difference}.")
     if not run.workflow.defined:
-        raise NotRepeatable(f"The Worker has no code for {run.workflow.name} now.")
+        raise NotRepeatable(f"The Workflow {run.workflow.name} is not defined in the Worker.")
     if run.row.schedule is not None:
-        raise NotRepeatable("A schedule has started it, which a test cannot do. Duplicate it, and copy that run.")
+        raise NotRepeatable("Tests can't reproduce scheduled instances. Duplicate it, and copy the duplicate.")
     if not run.ends_by_itself and not rests(run.steps):
         raise NotRepeatable(_why_not_there(run))
 
@@ -80,10 +80,10 @@ def _why_not_there(run: CopiedRun) -> str:
     """A test can stop only where the code waits."""
     word = STATUS_LOOKS[run.row.status].word.lower()
     if run.row.status in _UNDER_WAY:
-        return f"It is {word}. Copy it as a test when it has ended, or waits."
+        return f"The instance is {word}. Copy it once it has finished, or while it waits."
     busy = next((step for step in run.steps if is_open(step) and not is_at_rest(step)), None)
-    where = f"while {busy.public_name} was running" if busy is not None else "between two steps"
-    return f"It was {word} {where}, and a test can stop it only where it sleeps, waits or retries."
+    where = f"while {busy.public_name} was running" if busy is not None else "between steps"
+    return f"The instance was {word} {where}. A test can stop it only where it sleeps, waits or retries."
 
 
 def rests(steps: Sequence[StepRow]) -> bool:

@@ -1,4 +1,4 @@
-"""A run as a file, and back: what one dashboard saves another can open."""
+"""Export of an instance to a file, and import."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from stepwell.emulator.storage.records import (
 FORMAT: Final = "stepwell-run"
 VERSION: Final = 1
 
-#: What comes of a file that somebody has changed: nothing in it needs to be what it was saved as.
+#: Errors that a modified file can cause.
 WRONG: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 T = TypeVar("T")
 
 
 class NotARun(ValueError):
-    """The text says what is wrong with the file."""
+    """The message describes the problem with the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedRun:
-    """Everything stored of one instance, sensitive outputs excepted."""
+    """All stored data of an instance, except sensitive outputs."""
 
     workflow: WorkflowRow
     row: InstanceRow
@@ -48,7 +48,7 @@ class SavedRun:
     events: tuple[BufferedEvent, ...]
     logs: tuple[LogRow, ...]
     saved_at: int
-    #: Files of before passes were kept have none.
+    #: Empty in files of older versions.
     passes: tuple[PassRow, ...] = ()
 
 
@@ -58,7 +58,7 @@ def save(run: SavedRun) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A record by the names of its fields, a row of records as a list of such."""
+    """A record as a dict, a tuple of records as a list of dicts."""
     if hasattr(value, "_asdict"):
         return value._asdict()
     if is_dataclass(value) and not isinstance(value, type):
@@ -67,13 +67,11 @@ def _plain(value: Any) -> Any:
 
 
 def run_of(data: object) -> SavedRun:
-    """Raises `NotARun` for anything that `save` has not written."""
+    """The instance in parsed JSON of `save`. Raises `NotARun` for anything else."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise NotARun('This is no saved run. Save one with "Save this run" on the page of an instance.')
+        raise NotARun('Not an exported instance. Export one with "Save as a file" on its page.')
     if data.get("version") != VERSION:
-        raise NotARun(
-            f"It was saved in version {data.get('version')} of the format; this Stepwell knows {VERSION}."
-        )
+        raise NotARun(f"Unsupported format version {data.get('version')}; this Stepwell reads version {VERSION}.")
     try:
         return SavedRun(
             workflow=_read(WorkflowRow, data["workflow"]),
@@ -87,7 +85,7 @@ def run_of(data: object) -> SavedRun:
             passes=tuple(_read(PassRow, one, cause=PassCause) for one in data.get("passes", ())),
         )
     except WRONG as error:
-        raise NotARun(f"Something in the saved run is missing or wrong: {error!r}") from None
+        raise NotARun(f"The file is incomplete or invalid: {error!r}") from None
 
 
 def _read(record: type[T], data: dict[str, Any], **kinds: Any) -> T:

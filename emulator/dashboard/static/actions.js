@@ -1,4 +1,4 @@
-// Forms that do something: sent without leaving the page, asked about first where nothing can be undone.
+// Action forms: sent without leaving the page, after a confirmation if the action can't be undone.
 import { ask } from "./dialog.js";
 import { refresh } from "./live.js";
 import { goBackToList } from "./place.js";
@@ -32,13 +32,13 @@ async function send(form, button, given) {
   tell(form, "");
   underWay(button, true);
   try {
-    // Not `form.action`, which is a field of this name where there is one.
+    // Not `form.action`: a field with that name would shadow it.
     const response = await fetch(form.getAttribute("action") ?? location.href, { method: "POST", body: new URLSearchParams(given), headers: { Accept: "application/json" } });
     const said = response.headers.get("content-type")?.includes("json") ? await response.json() : { message: await response.text() };
-    if (!response.ok) tell(form, said.message || `The server answered ${response.status}.`);
+    if (!response.ok) tell(form, said.message || `The server returned status ${response.status}.`);
     else await done(form, said);
   } catch {
-    tell(form, "The server does not answer. Is stepwell dev still running?", true);
+    tell(form, "Can't reach the server. Is stepwell dev running?", true);
   } finally {
     underWay(button, false);
   }

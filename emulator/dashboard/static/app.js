@@ -1,4 +1,4 @@
-// The entry: pages work without it; this makes them live and quick.
+// Entry point. Pages work without scripts; these make them live and fast.
 import { startActions } from "./actions.js";
 import { startChoosing } from "./choose.js";
 import { startCompletion } from "./complete.js";

@@ -1,4 +1,4 @@
-// Choosing rows: click, shift-click for a range, "x" on the current row; says how many and what can be done with them.
+// Selecting rows: click, shift-click for a range, "x" on the current row. Shows the count and the bulk actions.
 
 let last = null;
 
@@ -16,7 +16,7 @@ export function startChoosing() {
   document.addEventListener("change", (event) => { if (event.target.closest?.("#bulk")) show(); });
   document.addEventListener("redrawn", show);
   document.addEventListener("chosen", show);
-  // Going back to the list restores what was chosen, after this has run.
+  // The browser restores the selection on back navigation, after this has run.
   window.addEventListener("pageshow", show);
   const sort = document.querySelector(".filter select[name='sort']");
   sort?.addEventListener("change", () => sort.form.requestSubmit());
@@ -30,5 +30,5 @@ function show() {
   const all = place.querySelector("input[name='all']");
   place.classList.toggle("on", count > 0 || all.checked);
   document.getElementById("bulk-go").disabled = count === 0 && !all.checked;
-  place.querySelector("[data-chosen-count]").textContent = all.checked ? "" : count ? `${count} chosen` : "";
+  place.querySelector("[data-chosen-count]").textContent = all.checked ? "" : count ? `${count} selected` : "";
 }

@@ -22,7 +22,7 @@ export function startCompletion() {
     words ??= fetch(input.dataset.complete).then((answer) => answer.json());
     const typed = input.value;
     const known = await words;
-    // What was typed meanwhile has its own turn; drawing twice would lose the choice.
+    // Newer input triggers its own redraw; drawing twice would lose the highlighted entry.
     if (typed !== input.value || (!list.hidden && list.dataset.typed === typed)) return;
     list.dataset.typed = typed;
     draw(list, input, choices(input, known), close);

@@ -1,5 +1,5 @@
-// Copy buttons: of a text given (data-copy), of what an address answers (data-copy-from), of an element (data-copy-of).
-// With data-copy-filled the address makes the text out of the form of the button, as it is filled in now.
+// Copy buttons: of a text (data-copy), of a response (data-copy-from), or of an element (data-copy-of).
+// With data-copy-filled, the server builds the text from the current input of the button's form.
 import { toast } from "./toast.js";
 
 export function startCopying() {
@@ -11,7 +11,7 @@ export function startCopying() {
       await navigator.clipboard.writeText(await textOf(button));
       toast(button.dataset.copied || "Copied");
     } catch (error) {
-      toast(error instanceof Refused ? error.message : "The browser did not allow copying", "bad");
+      toast(error instanceof Refused ? error.message : "Copying was blocked by the browser", "bad");
     }
   });
 }
@@ -26,6 +26,6 @@ async function textOf(button) {
   const body = filled && new URLSearchParams(new FormData(button.form));
   const response = await (filled ? fetch(filled, { method: "POST", body }) : fetch(from));
   const text = await response.text();
-  if (!response.ok) throw new Refused(response.status === 409 ? text : `Nothing to copy: the answer was ${response.status}`);
+  if (!response.ok) throw new Refused(response.status === 409 ? text : `Can't copy: the server returned status ${response.status}`);
   return text;
 }

@@ -1,4 +1,4 @@
-// A question that names what it is about. Enter answers yes, Escape no; the focus returns to where it was.
+// Confirmation dialog. Enter confirms, Escape cancels; the focus returns to the previous element.
 
 export function ask({ title, text, verb, input, check }) {
   const dialog = document.getElementById("ask");
@@ -28,7 +28,7 @@ export function ask({ title, text, verb, input, check }) {
   (form.querySelector("input[type='text']") || yes).focus();
   return new Promise((resolve) => {
     dialog.addEventListener("close", function closed() {
-      // Browsers tell of a close late: the next question may stand there already.
+      // The close event arrives late: the next question may already be open.
       if (dialog.open && form.isConnected) return;
       dialog.removeEventListener("close", closed);
       if (!form.isConnected) { resolve(null); return; }

@@ -1,4 +1,4 @@
-// Help while typing: JSON is checked as one types, old params are taken over with a click, Ctrl+Enter sends.
+// Input help: checks JSON while typing, fills in recent params, submits with Ctrl+Enter.
 
 export function startForms() {
   document.addEventListener("input", (event) => { if (event.target.dataset?.json) check(event.target); });

@@ -1,4 +1,4 @@
-// The keyboard: every key does what a visible link or button does. Nothing is caught while one types.
+// Keyboard shortcuts: each key triggers a visible link or button. Inactive while typing.
 import { openPalette } from "./palette.js";
 import { goBackToList, rowLeft } from "./place.js";
 

@@ -1,4 +1,4 @@
-// The list while it is live: rows change where they stand; new ones wait behind "3 new" unless the list is at its top.
+// The live list: rows change in place; new rows wait behind "3 new" unless the list is scrolled to the top.
 
 const atTop = () => window.scrollY < 40 && !document.querySelector("#rows:hover, #rows :focus-visible, #rows input:checked");
 

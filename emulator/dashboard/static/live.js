@@ -1,4 +1,4 @@
-// Follows the server's event stream and redraws from the page's own address: one redraw at a time, ten a second at most.
+// Follows the server's event stream and reloads the page's contents: one redraw at a time, up to ten per second.
 import { insertAtClick, refreshList } from "./list.js";
 import { morph } from "./morph.js";
 import { follow, listen, say } from "./stream.js";
@@ -25,15 +25,15 @@ async function redraw() {
   const began = performance.now();
   const page = await read().catch(() => null);
   if (!page) {
-    say("Server not reached, trying again");
+    say("Reconnecting…");
     dirty = true;
     pause = 1000;
     return;
   }
   say();
   draw(page);
-  // Ten redraws a second at most. Under a storm of changes the page takes a third of the time, as long as that
-  // makes three a second.
+  // Up to ten redraws per second. Under constant changes, redrawing takes a third of the time, but at least
+  // three redraws per second.
   const took = performance.now() - began;
   pause = Math.max(JOINED_MS - took, Math.min(2 * took, SLOWEST_MS - took), 0);
 }
@@ -78,9 +78,9 @@ function keepFocus(change) {
 /** Links to the same page with something else chosen (a tab, a step) change it in place. */
 function followInPlace(event) {
   const link = event.target.closest?.("#main a[href]");
-  // A page of the list replaces all of its rows: that is a new page.
+  // A page of the list replaces all rows, so load it as a new page.
   if (!link || document.getElementById("rows") || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-  // A link of the graph is drawn in SVG, where href is no text.
+  // In SVG (the graph), href is an object instead of a string.
   const target = new URL(link.getAttribute("href"), location.href);
   if (target.origin !== location.origin || target.pathname !== location.pathname || link.hasAttribute("download")) return;
   event.preventDefault();

@@ -1,4 +1,4 @@
-// Menus close as menus do: at Escape, at a click elsewhere, when the focus leaves, at a choice, and when another opens.
+// Menus close on Escape, a click outside, focus loss, a selection, and when another menu opens.
 
 export function startMenus() {
   for (const kind of ["click", "focusin"]) {

@@ -1,7 +1,7 @@
-// Turns one tree into another by changing only what differs, so that focus, selection, scroll and opened things stay.
+// Morphs a tree by changing only what differs, so that focus, selection, scroll and open elements stay.
 //
-// Children are matched by data-key or id, else by their order and tag. Left alone: elements with data-keep, the value of
-// inputs with data-keep-value, whether a <details> is open, and whatever the reader is typing into.
+// Children are matched by data-key or id, otherwise by order and tag. Unchanged: elements with data-keep, the value of
+// inputs with data-keep-value, the open state of <details>, and the input the reader is typing into.
 
 const keyOf = (node) => (node.nodeType === 1 ? node.dataset.key || node.id || null : null);
 

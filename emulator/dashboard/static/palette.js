@@ -1,10 +1,10 @@
-// Ctrl+K: pages, the actions of the page one is on, and instances by a part of their id.
+// Ctrl+K: pages, actions of the current page, and instances by part of their id.
 
 let timer = 0;
 
 export function startPalette() {
   const find = document.querySelector("input[data-palette]");
-  // Not when it gets the focus: whoever tabs past it goes on to what follows.
+  // Not on focus, so that Tab still moves past it.
   find?.addEventListener("click", () => openPalette());
   find?.addEventListener("input", () => { const typed = find.value; find.value = ""; openPalette(typed); });
 }
@@ -13,7 +13,7 @@ export function openPalette(typed = "") {
   const dialog = document.getElementById("palette");
   const input = document.createElement("input");
   input.type = "search";
-  input.placeholder = "An instance id, a page, an action";
+  input.placeholder = "Search instances, pages, actions";
   input.setAttribute("aria-label", "Go to");
   input.setAttribute("role", "combobox");
   input.setAttribute("aria-expanded", "true");
@@ -35,7 +35,7 @@ export function openPalette(typed = "") {
       const found = await instances(text).catch(() => null);
       if (text !== input.value) return;
       show(list, [...places(text), ...(found ?? [])]);
-      if (!list.children.length) list.append(nothing(found ? "Nothing is called so" : "The server does not answer"));
+      if (!list.children.length) list.append(nothing(found ? "No matching instance, page or action" : "Can't reach the server"));
     }, 120);
   };
   search();
@@ -100,7 +100,7 @@ function steer(event, list) {
     event.preventDefault();
     rows[at]?.click();
   } else if (event.key === "Escape") {
-    // By itself the first one would only empty the box.
+    // By default, the first Escape would only clear the box.
     event.preventDefault();
     document.getElementById("palette").close();
   }

@@ -1,4 +1,4 @@
-// The way back to the list as one left it: with its filters, on its page, at the row one was at.
+// Returns to the list as it was: same filters, page and current row.
 
 const KEY = "stepwell-list";
 const BACK = "stepwell-back";

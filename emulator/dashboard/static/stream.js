@@ -1,4 +1,4 @@
-// The line to the server: an event stream that is opened again when it breaks, or when nothing is heard on it for long.
+// The event stream of the server. Reopened when it breaks or stays silent for too long.
 
 /** So long after the line has broken the page says that it shows the past. */
 const BROKEN_MS = 3000;
@@ -70,7 +70,7 @@ function stopped() {
 function broken() {
   if (source.readyState === EventSource.CLOSED) setTimeout(() => { if (!document.hidden) connect(); }, AGAIN_MS);
   if (trouble) return;
-  trouble = "Connection lost, trying again";
+  trouble = "Reconnecting…";
   clearTimeout(timer);
   timer = setTimeout(past, BROKEN_MS, true);
   say();
@@ -78,7 +78,7 @@ function broken() {
 
 /** A server that hangs, or a line that is dead without having been closed. */
 function silence() {
-  trouble = "No answer, trying again";
+  trouble = "Reconnecting…";
   past(true);
   say();
   connect();

@@ -1,4 +1,4 @@
-// The theme changes at once; the cookie lets the server make the next page in it.
+// Changes the theme immediately; the cookie tells the server for the next page.
 
 export function startThemes() {
   const root = document.documentElement;

@@ -1,4 +1,4 @@
-// Keeps times true while the page stands: ages, countdowns and durations, by the engine's clock.
+// Updates ages, countdowns and durations on the open page, by the engine's clock.
 import { ago, clock, duration, exact, timeOfDay, until } from "./time.js";
 
 let offset = 0;

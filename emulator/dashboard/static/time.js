@@ -1,4 +1,4 @@
-// Times and durations in words: the same words as emulator/dashboard/text.py.
+// Times and durations as text, the same as in emulator/dashboard/parts/text.py.
 const UNITS = [[86400000, "d"], [3600000, "h"], [60000, "min"], [1000, "s"]];
 
 export function duration(ms) {

@@ -1,4 +1,4 @@
-// A short word on what was done, read out by screen readers, gone after a while.
+// A short message about an action. Announced by screen readers, hidden after a while.
 
 const NEXT = "stepwell-said";
 

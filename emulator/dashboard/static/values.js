@@ -1,5 +1,5 @@
-// Values: a search inside them (Enter goes from hit to hit), open all, close all, what is left out loaded where it is.
-// They come from the server, which also looks through those of which not all is here: Enter asks it.
+// Values: search (Enter moves to the next match), expand all, collapse all, load truncated parts in place.
+// For a truncated value, Enter searches all of it on the server.
 
 export function startValues() {
   document.addEventListener("click", (event) => {
@@ -66,7 +66,7 @@ function show(value, hits, index) {
   value.querySelector(".hits").textContent = counted(value, `${index + 1}/${hits.length}`);
 }
 
-const counted = (value, count) => (value.dataset.cut === undefined ? String(count) : `${count} of what is here; Enter: in all of it`);
+const counted = (value, count) => (value.dataset.cut === undefined ? String(count) : `${count} in the loaded part (Enter: search all)`);
 
 /** Puts what a link leads to in its place; where that fails, goes there. */
 async function load(link) {

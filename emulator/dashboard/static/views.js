@@ -1,4 +1,4 @@
-// Saved views: names for addresses of the list, kept in this browser.
+// Saved views: named list addresses, stored in this browser.
 
 const KEY = "stepwell-views";
 const read = () => { try { return JSON.parse(localStorage.getItem(KEY)) || []; } catch { return []; } };
@@ -24,7 +24,7 @@ function draw(place) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "quiet save-view";
-    button.textContent = known ? "Forget this view" : "Save this view";
+    button.textContent = known ? "Delete view" : "Save view";
     button.addEventListener("click", () => { known ? forget(known) : save(here); draw(place); });
     nodes.push(button);
   }

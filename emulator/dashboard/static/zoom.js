@@ -1,4 +1,4 @@
-// Dragging over the timeline zooms to what was dragged over; the server draws it, so the address says what is shown.
+// Dragging over the timeline zooms to that range. The server draws it, so the range is part of the address.
 
 let from = null;
 

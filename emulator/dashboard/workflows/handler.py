@@ -33,12 +33,12 @@ from stepwell.emulator.web.whole_numbers import whole_number
 _VERSIONS_SHOWN = 12
 _PARAMS_OFFERED = 6
 _STEPS_OFFERED = 150
-#: So many names of steps are shown on the page of a Workflow; the others unfold.
+#: Step names shown on a Workflow's page; the rest is collapsed.
 _NAMES_SHOWN = 24
 
 
 class WorkflowPages:
-    """Handlers of GET requests that are about no single instance."""
+    """Handlers of GET requests for pages not about a single instance."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
@@ -128,7 +128,7 @@ class WorkflowPages:
         return carry_view(steps, chosen, replace="replace" in request.query_params)
 
     def _recent(self, row: WorkflowRow) -> list[tuple[str, str]]:
-        """Params that were used lately, each once: what one would type again."""
+        """Distinct params of recent instances, as (instance id, text)."""
         seen: dict[str, str] = {}
         for instance in self._reads.reader.listed(PageFilter(workflow=row.key), ListPage(30)):
             sizes = self._reads.reader.sizes(instance.key)
@@ -195,6 +195,4 @@ class WorkflowPages:
         return page(request, "limits.html", frame, {"rows": rows, "own": own})
 
     def help(self, request: Request) -> Response:
-        return page(
-            request, "help.html", self._reads.frame(request, "Keys and help", section="help"), {"words": WORDS}
-        )
+        return page(request, "help.html", self._reads.frame(request, "Help", section="help"), {"words": WORDS})

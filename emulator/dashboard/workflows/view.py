@@ -1,4 +1,4 @@
-"""All Workflows: counts, versions, schedules with the next run, limits in force; and the page of one."""
+"""The Workflows page: counts, versions, schedules and limits; and the page of a single Workflow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stepwell.emulator.storage.records import Status, StepKind, StepRow, Version
 
 @dataclass(frozen=True, slots=True)
 class WorkflowFacts:
-    """What the engine knows of a Workflow beside its record; `schedules` are (cron, next firing)."""
+    """The engine's state of a Workflow; `schedules` are (cron, next firing)."""
 
     schedules: tuple[tuple[str, int | None], ...] = ()
     concurrency: int | None = None
@@ -92,22 +92,22 @@ def workflow_card(
 
 
 def _rules(facts: WorkflowFacts) -> tuple[tuple[str, str], ...]:
-    """What the config says of it; what it leaves open follows the limits in force."""
+    """Settings of the config. Others follow the global limits."""
     rules = []
     if facts.concurrency is not None:
-        rules.append(("at once", number(facts.concurrency)))
+        rules.append(("Concurrency", number(facts.concurrency)))
     if facts.steps_limit is not None:
-        rules.append(("steps", number(facts.steps_limit)))
+        rules.append(("Steps", number(facts.steps_limit)))
     if facts.success_retention_ms is not None:
-        rules.append(("kept when complete", duration(facts.success_retention_ms)))
+        rules.append(("Retention (complete)", duration(facts.success_retention_ms)))
     if facts.error_retention_ms is not None:
-        rules.append(("kept when errored", duration(facts.error_retention_ms)))
+        rules.append(("Retention (errored)", duration(facts.error_retention_ms)))
     return tuple(rules)
 
 
 @dataclass(frozen=True, slots=True)
 class CarryChoice:
-    """A step that results can be carried up to."""
+    """A step up to which results can be reused."""
 
     seq: int
     name: str
@@ -117,7 +117,7 @@ class CarryChoice:
 
 @dataclass(frozen=True, slots=True)
 class CarryView:
-    """Which results a duplicate begins with; `result` is the text of the last one, empty to keep it."""
+    """Results that a duplicate reuses; `result` overrides the last one, unless empty."""
 
     choices: tuple[CarryChoice, ...]
     result: str
@@ -128,7 +128,7 @@ class CarryView:
 
 
 def carry_view(steps: Sequence[StepRow], chosen: int | None, *, replace: bool) -> CarryView | None:
-    """None where there is no step to choose."""
+    """None if there are no steps."""
     if not steps:
         return None
     choices = [
@@ -139,7 +139,7 @@ def carry_view(steps: Sequence[StepRow], chosen: int | None, *, replace: bool) -
 
 
 def _result_text(step: StepRow) -> str:
-    """What to begin with when the result of a step is replaced: its own, or the shape of what it waits for."""
+    """Initial text when overriding a step's result: the original, or the shape of an awaited event."""
     if step.output is not None and not step.sensitive:
         return editor_text(step.output)
     if step.kind is StepKind.WAIT_FOR_EVENT:
@@ -149,7 +149,7 @@ def _result_text(step: StepRow) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """The form of a new instance. `like` is the instance whose params it begins with."""
+    """The form of a new instance. `like` is the duplicated instance."""
 
     workflow: str
     params: str
@@ -162,7 +162,7 @@ class CreateView:
 
 
 def editor_text(encoded: str | None) -> str:
-    """A stored value as the text of an editor: JSON, laid out, kinds beyond JSON as the codec writes them."""
+    """A stored value as indented JSON. Types beyond JSON appear as the codec encodes them."""
     if encoded is None:
         return "{}"
     try:

@@ -35,7 +35,7 @@ def test_a_refusal_leaves_the_buttons_as_they_are_and_has_a_line_below_them(
     page.get_by_role("button", name="Pause").click()
 
     problem = page.locator(".actions > .problem")
-    expect(problem).to_have_text("The server does not answer. Is stepwell dev still running?")
+    expect(problem).to_have_text("Can't reach the server. Is stepwell dev running?")
     assert [box.bounding_box() for box in buttons.all()] == before
     place = problem.bounding_box()
     assert place is not None

@@ -15,7 +15,7 @@ def test_a_run_that_no_test_can_repeat_says_why_where_it_is_copied(shop: Running
     shop.create("narrow", "under-way")
     page = open_page(shop.instance_url("narrow", "under-way"))
     expect(page.locator("#step-rows a")).to_have_count(1)
-    page.locator(".menu summary", has_text="Copy, save").click()
+    page.locator(".menu summary", has_text="Export").click()
     page.get_by_role("link", name="Copy as a pytest").click()
 
     expect(page.locator(".toast.bad")).to_contain_text(
@@ -37,7 +37,7 @@ def test_an_event_is_copied_with_the_payload_that_is_typed(shop: Running, open_p
 
     page.locator("#now textarea").first.fill("{by")
     page.locator("#now .copies").get_by_role("button", name="curl").click()
-    expect(page.locator(".toast.bad")).to_contain_text("are no JSON")
+    expect(page.locator(".toast.bad")).to_contain_text("Invalid JSON")
 
 
 def test_new_instances_are_copied_with_the_params_that_are_typed(shop: Running, open_page: Open) -> None:

@@ -99,7 +99,7 @@ def test_fr50_large_values_are_shown_on_demand_and_given_in_full(
     expect(page.locator(".toast")).to_contain_text("Copied as JSON")
     assert json.loads(page.evaluate("navigator.clipboard.readText()")) == _TEXT
 
-    panel.get_by_role("link", name="Show it in full").click()
+    panel.get_by_role("link", name="Show in full").click()
     assert _TEXT in page.locator(".tree").inner_text()
 
     page.go_back()

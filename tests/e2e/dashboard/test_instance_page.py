@@ -68,7 +68,7 @@ def test_a_step_says_the_line_that_called_it_and_what_it_was_given(shop: Running
     expect(panel.locator(".source .here")).to_contain_text("await total()")
     expect(panel.locator(".editor")).to_have_attribute("href", re.compile("^vscode://file/.*shop.py:"))
     expect(panel.locator(".need")).to_contain_text(["hours-1", "rate-1"])
-    panel.get_by_text("the result of").first.click(position={"x": 3, "y": 3})
+    panel.get_by_text("Result of").first.click(position={"x": 3, "y": 3})
     expect(panel.locator("#value-step-1")).to_contain_text("12")
     expect(panel.locator("#value-step-1")).to_be_visible()
     panel.get_by_text("ctx of attempt 1").click()
@@ -146,7 +146,7 @@ def test_a_payload_that_is_no_json_is_refused_beside_the_button(shop: Running, o
     page.locator("#now textarea").first.fill("{oops")
     page.get_by_role("button", name="Send “approval”").click()
 
-    expect(page.locator("#now .problem")).to_contain_text("no JSON")
+    expect(page.locator("#now .problem")).to_contain_text("Not a JSON file")
     assert shop.status("orders", "bad-payload") == "waiting"
 
 
@@ -166,7 +166,7 @@ def test_a_retry_delay_is_skipped(shop: Running, open_page: Open) -> None:
     page = open_page(shop.instance_url("orders", "retrying"))
     expect(page.locator("#now")).to_contain_text("Attempt 2 of 3 of charge card-1")
     expect(page.locator("#now")).to_contain_text("the bank did not answer")
-    page.get_by_role("button", name="Try again now").click()
+    page.get_by_role("button", name="Retry now").click()
 
     expect(page.locator("#now")).to_contain_text("cool down-1 sleeps")
 
@@ -241,8 +241,8 @@ def test_restart_asks_and_offers_to_compare_with_before(shop: Running, open_page
     page.get_by_role("button", name="Restart", exact=True).click()
     page.locator("#ask").get_by_role("button", name="Restart").click()
 
-    page.get_by_role("link", name="Compare with before").click()
-    expect(page.locator("main")).to_contain_text("Nothing differs but times")
+    page.get_by_role("link", name="Compare with the state before").click()
+    expect(page.locator("main")).to_contain_text("No differences except times")
 
 
 def test_restart_from_a_step_keeps_what_came_before(shop: Running, open_page: Open) -> None:
@@ -253,7 +253,7 @@ def test_restart_from_a_step_keeps_what_came_before(shop: Running, open_page: Op
     page.get_by_role("button", name="Restart from this step").click()
     page.locator("#ask").get_by_role("button", name="Restart from this step").click()
 
-    expect(page.get_by_role("link", name="Compare with before")).to_be_visible()
+    expect(page.get_by_role("link", name="Compare with the state before")).to_be_visible()
     expect(page.locator("#now")).to_contain_text("Complete")
     after = shop.do(lambda: _history(shop, "from-step"))
     kept = [entry for entry in before if entry[1].startswith(("step", "attempt"))][:8]  # of the first two steps
@@ -323,7 +323,7 @@ def test_create_checks_the_params_and_shows_the_new_instance(shop: Running, open
     page.locator("#params").fill('{"n": 77')
     expect(page.locator("#params-said")).not_to_have_text("valid")
     page.get_by_role("button", name="Create").click()
-    expect(page.locator(".problem")).to_contain_text("no JSON")
+    expect(page.locator(".problem")).to_contain_text("Not a JSON file")
 
     page.locator("#params").fill('{"n": 77}')
     page.locator("#new-id").fill("made-here")
@@ -380,8 +380,8 @@ def test_a_duplicate_begins_with_results_up_to_a_step_and_one_of_them_replaced(
     shop.create("orders", "branchy", {"card": "bad", "limit": 0, "sleep": 0})
     shop.idle()
     page = open_page(f"{shop.instance_url('orders', 'branchy')}?step=2")
-    page.get_by_role("link", name="Try another result").click()
-    expect(page.locator("#carry")).to_contain_text("Only here: Cloudflare cannot do this")
+    page.get_by_role("link", name="Override result").click()
+    expect(page.locator("#carry")).to_contain_text("Stepwell only")
     page.locator("#new-id").fill("branchy-paid")
     page.locator("#carry-result").fill('{"receipt": "by hand"}')
     page.get_by_role("button", name="Create the copy").click()
@@ -462,7 +462,7 @@ def test_the_clock_is_moved_to_the_next_wake(shop: Running, open_page: Open) -> 
     shop.create("orders", "by-clock", {"sleep": "3 minutes"})
     shop.idle()
     page = open_page(shop.instance_url("orders", "by-clock"))
-    page.get_by_role("button", name="Move the clock here").click()
+    page.get_by_role("button", name="Move clock here").click()
 
     expect(page.locator("#now")).to_contain_text("waits for an event")
     expect(page.locator("#clock-chip")).to_contain_text("+")
@@ -571,7 +571,7 @@ def test_a_move_of_the_clock_that_waits_for_code_says_so_and_can_be_stopped(shop
     expect(another.locator("#clock-moves")).to_contain_text("Moving to")
     moving.get_by_role("button", name="Stop").click()
 
-    expect(page.locator("#toasts")).to_contain_text("The clock was stopped on its way")
+    expect(page.locator("#toasts")).to_contain_text("Clock move stopped")
     expect(moving).to_have_count(0)
     expect(another.locator("#clock-moves")).to_have_count(0)
     shop.do(lambda: shop.engine.workflow("narrow").terminate("hangs"))
@@ -584,11 +584,11 @@ def test_a_run_over_a_moved_clock_is_drawn_in_real_time_too(shop: Running, open_
     page = open_page(shop.instance_url("orders", "moved"))
     row = page.locator("#step-rows tr", has_text="cool down-1")
     expect(row.locator(".num")).to_have_text("2 h")
-    page.get_by_role("link", name="In real time").click()
+    page.get_by_role("link", name="Real time").click()
 
     expect(row.locator(".num")).to_contain_text(re.compile(r"^[\d.]+ (ms|s)$"))
     expect(page.locator(".head-facts")).to_contain_text("In real time")
-    page.get_by_role("link", name="In the moved time").click()
+    page.get_by_role("link", name="Emulator time").click()
     expect(row.locator(".num")).to_have_text("2 h")
 
 

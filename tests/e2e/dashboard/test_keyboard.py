@@ -76,7 +76,7 @@ def test_run_again_from_the_second_step(shop: Running, open_page: Open) -> None:
     page.keyboard.press("R")
     expect(page.locator("#ask")).to_contain_text("from charge card-1")
     page.keyboard.press("Enter")
-    expect(page.locator("main")).to_contain_text("It was restarted")
+    expect(page.locator("main")).to_contain_text("This instance was restarted")
 
 
 def test_find_where_two_runs_differ(shop: Running, open_page: Open) -> None:
@@ -126,7 +126,7 @@ def test_duplicate_with_other_params(shop: Running, open_page: Open) -> None:
     go_to(page, "k-original")
     page.keyboard.press("c")
     expect(page.locator("html.scripted h1")).to_contain_text("Duplicate k-original")
-    tab_to(page, "Skip to the content")
+    tab_to(page, "Skip to content")
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
@@ -148,9 +148,9 @@ def test_move_the_clock_to_the_next_wake(shop: Running, open_page: Open) -> None
     page.keyboard.press("g")
     page.keyboard.press("c")
     expect(page.locator("html.scripted h1")).to_have_text("Clock")
-    tab_to(page, "To the next wake")
+    tab_to(page, "Next wake")
     page.keyboard.press("Enter")
-    expect(page.locator("#toasts")).to_contain_text("The clock stands at the next wake")
+    expect(page.locator("#toasts")).to_contain_text("Moved the clock to the next wake")
 
 
 def test_find_chosen_ones_and_terminate_them_together(shop: Running, open_page: Open) -> None:
@@ -167,7 +167,7 @@ def test_find_chosen_ones_and_terminate_them_together(shop: Running, open_page: 
         page.keyboard.press("j")
         expect(page.locator("tr.here")).to_have_count(1)
         page.keyboard.press("x")
-    expect(page.locator("[data-chosen-count]")).to_have_text("2 chosen")
+    expect(page.locator("[data-chosen-count]")).to_have_text("2 selected")
     page.keyboard.press("b")
     page.keyboard.type("Term")
     tab_to(page, "Continue")

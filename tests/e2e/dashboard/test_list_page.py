@@ -84,7 +84,7 @@ def test_words_of_the_search_narrow_the_list(shop: Running, open_page: Open, wor
 def test_a_word_that_is_not_understood_is_named(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?q=colour:red")
 
-    expect(page.get_by_role("alert")).to_contain_text('There is no filter "colour:"')
+    expect(page.get_by_role("alert")).to_contain_text('Unknown filter "colour:"')
 
 
 def test_the_search_box_completes_words_and_step_names(shop: Running, open_page: Open) -> None:
@@ -115,7 +115,7 @@ def test_pages_follow_one_another_without_gap_or_repetition(shop: Running, open_
 def test_nothing_matching_says_which_filter_to_drop(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?q=nothing-like-it&status=errored")
 
-    expect(page.locator(".empty")).to_contain_text("Nothing matches")
+    expect(page.locator(".empty")).to_contain_text("No matches")
     page.get_by_role("link", name="without “nothing-like-it”").click()
     shows(page, ["order-declined"])
 
@@ -223,7 +223,7 @@ def test_the_palette_says_that_it_finds_nothing_and_closes_at_one_escape(shop: R
     page = open_page(f"{shop.base}/limits")
     page.keyboard.press("Control+k")
     page.keyboard.type("quick-nowhere")
-    expect(page.locator("#palette li")).to_have_text("Nothing is called so")
+    expect(page.locator("#palette li")).to_have_text("No matching instance, page or action")
     page.keyboard.press("Enter")
 
     page.keyboard.press("Escape")
@@ -282,13 +282,11 @@ def test_columns_are_chosen_and_remembered(shop: Running, open_page: Open, scrip
     page.locator(".columns summary").click()
     page.get_by_role("checkbox", name="Created by").check()
     page.get_by_role("checkbox", name="Steps").uncheck()
-    page.get_by_role("button", name="Show these").click()
+    page.get_by_role("button", name="Apply").click()
     page.wait_for_load_state()
 
     heads = page.locator("#instances thead th")
-    expect(heads).to_have_text(
-        ["Choose", "Status", "Instance", "What it is doing", "Duration", "Created", "Created by"]
-    )
+    expect(heads).to_have_text(["Select", "Status", "Instance", "Activity", "Duration", "Created", "Created by"])
     page.goto(f"{shop.base}?workflow=quick")
     expect(heads).to_have_count(7)
 
@@ -296,7 +294,7 @@ def test_columns_are_chosen_and_remembered(shop: Running, open_page: Open, scrip
 def test_columns_of_an_address_come_before_the_chosen_ones(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?workflow=orders&columns=ended")
 
-    expect(page.locator("#instances thead th")).to_have_text(["Choose", "Status", "Instance", "Ended"])
+    expect(page.locator("#instances thead th")).to_have_text(["Select", "Status", "Instance", "Ended"])
 
 
 def test_the_list_is_copied_as_commands(shop: Running, open_page: Open) -> None:
@@ -332,7 +330,7 @@ def test_a_menu_closes_at_escape_at_a_click_elsewhere_and_when_another_opens(
 
 def test_a_view_is_saved_and_opened_again(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?status=errored")
-    page.get_by_role("button", name="Save this view").click()
+    page.get_by_role("button", name="Save view").click()
     page.goto(shop.base)
     page.get_by_role("link", name="errored", exact=True).click()
 
@@ -428,9 +426,9 @@ def test_the_browser_goes_back_from_what_was_done_to_the_plan_and_the_list(shop:
 
 def test_an_event_that_is_refused_stays_as_it_was_typed(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}/bulk?action=sendEvent&all=1&q=order-waiting")
-    page.get_by_label("Type of the event").fill("bad type!")
+    page.get_by_label("Event type").fill("bad type!")
     page.get_by_label("Payload as JSON").fill('{"typed": 1}')
-    page.get_by_role("button", name="Send an event to 1").click()
+    page.get_by_role("button", name="Send event to 1").click()
 
     expect(page.locator(".problem")).to_contain_text("invalid_event_type")
     expect(page.get_by_label("Payload as JSON")).to_have_value('{"typed": 1}')
@@ -450,7 +448,7 @@ def test_without_scripts_a_plan_for_nothing_says_so(shop: Running, open_page: Op
     page = open_page(f"{shop.base}?workflow=orders&q=order-", scripts=False)
     page.get_by_role("button", name="Continue").click()
 
-    expect(page.get_by_role("alert")).to_contain_text("No instance is chosen")
+    expect(page.get_by_role("alert")).to_contain_text("No instances selected")
     page.get_by_role("link", name="Back").click()
     expect(page.locator("#q")).to_have_value("order-")
 
@@ -472,4 +470,4 @@ def test_what_an_action_does_not_apply_to_is_said(shop: Running, open_page: Open
     page.get_by_role("button", name="Continue").click()
 
     expect(page.locator("h1")).to_have_text("Terminate 1 instance")
-    expect(page.locator(".plan")).to_contain_text("left alone")
+    expect(page.locator(".plan")).to_contain_text("skipped")

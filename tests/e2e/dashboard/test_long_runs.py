@@ -55,7 +55,7 @@ def test_zooming_unfolds_what_was_dragged_over(shop: Running, open_page: Open) -
 
     expect(page.locator(".brush")).to_be_visible()
     page.mouse.up()
-    expect(page.get_by_role("link", name="Show the whole run")).to_be_visible()
+    expect(page.get_by_role("link", name="Show all")).to_be_visible()
     expect(page.locator("#step-rows [data-row]")).not_to_have_count(0)
     assert not {"read page-1", "read page-500"} & set(names(page))
 
@@ -102,7 +102,7 @@ def test_a_step_is_found_by_its_name_among_the_folded_ones(shop: Running, open_p
 
     expect(page.locator(".stretch")).to_contain_text("11 steps of 500 with “PAGE-25” in the name")
     assert names(page) == ["read page-25", *(f"read page-{n}" for n in range(250, 260))]
-    page.get_by_role("link", name="Show the whole run").click()
+    page.get_by_role("link", name="Show all").click()
     expect(page.locator("tr.folded")).to_contain_text("465 steps")
 
 

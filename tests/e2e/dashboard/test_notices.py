@@ -73,7 +73,7 @@ def test_a_page_whose_server_has_stopped_says_that_it_shows_the_past(
         page = open_page(running.base)
         expect(page.locator("#live")).to_contain_text("Live")
 
-    expect(page.locator("#stopped")).to_contain_text("Stepwell does not answer")
+    expect(page.locator("#stopped")).to_contain_text("Stepwell is not responding")
     expect(page.locator("#live")).to_contain_text("Stopped")
     expect(page.locator("#rows .id")).to_have_text("one")
     page.screenshot(path=screenshots / "stopped-light.png")
@@ -88,7 +88,7 @@ def test_a_page_whose_server_was_killed_says_so_and_goes_on_with_the_next_one(
     expect(page.locator("#live")).to_have_text("Live")
 
     server.kill()
-    expect(page.locator("#live")).to_have_text("Connection lost, trying again")
+    expect(page.locator("#live")).to_have_text("Reconnecting…")
     expect(page.locator("#stopped")).to_be_visible(timeout=10_000)
 
     port = server.url.rpartition(":")[2]
@@ -102,7 +102,7 @@ def test_a_page_whose_server_hangs_says_that_nobody_answers_until_it_does(tmp_pa
         page = open_page(running.base)
         expect(page.locator("#live")).to_have_text("Live")
         with running.hung():
-            expect(page.locator("#live")).to_have_text("No answer, trying again")
+            expect(page.locator("#live")).to_have_text("Reconnecting…")
             expect(page.locator("#stopped")).to_be_visible()
 
         expect(page.locator("#live")).to_have_text("Live")

@@ -97,7 +97,7 @@ def test_run_again_from_the_second_step(hand: Hand) -> None:
     hand.page.locator("#step-rows tr", has_text="charge card-1").hover()
     hand.press("Restart from here: charge card-1")
     hand.click(hand.page.locator("#ask .danger"))
-    expect(hand.page.locator("main")).to_contain_text("It was restarted")
+    expect(hand.page.locator("main")).to_contain_text("This instance was restarted")
 
     assert hand.clicks <= 3
 
@@ -145,15 +145,15 @@ def test_duplicate_with_other_params(hand: Hand) -> None:
 
 def test_move_the_clock_to_the_next_wake(hand: Hand) -> None:
     hand.click(hand.page.locator("#clock-chip"))
-    hand.press("To the next wake")
-    expect(hand.page.locator("#toasts")).to_contain_text("The clock stands at the next wake")
+    hand.press("Next wake")
+    expect(hand.page.locator("#toasts")).to_contain_text("Moved the clock to the next wake")
 
     assert hand.clicks <= 2
 
 
 def test_terminate_two_together(hand: Hand) -> None:
     for n in range(2):
-        hand.click(hand.page.get_by_role("checkbox", name=f"Choose t-many-{n}"))
+        hand.click(hand.page.get_by_role("checkbox", name=f"Select t-many-{n}"))
     hand.choose(hand.page.locator("#bulk-action"), "Terminate")
     hand.press("Continue")
     hand.press("Terminate 2")

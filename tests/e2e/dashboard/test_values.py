@@ -39,7 +39,7 @@ def test_what_a_large_value_leaves_out_is_loaded_where_it_is(rows: str, open_pag
     page = open_page(f"{rows}/view")
     search = page.get_by_role("searchbox", name="Find in step-1")
     search.fill('"row')
-    expect(page.locator(".hits")).to_contain_text("of what is here; Enter: in all of it")
+    expect(page.locator(".hits")).to_contain_text("in the loaded part (Enter: search all)")
 
     while page.locator("a[data-part]").count():
         link = page.locator("a[data-part]").last

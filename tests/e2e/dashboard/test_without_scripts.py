@@ -15,7 +15,7 @@ Open = Callable[..., Page]
 
 @pytest.mark.parametrize(
     ("verb", "question", "done"),
-    [("Terminate", "Terminate {id}?", "Terminated"), ("Restart", "Restart {id} from the top?", "It was restarted")],
+    [("Terminate", "Terminate {id}?", "Terminated"), ("Restart", "Restart {id} from the top?", "was restarted")],
 )
 def test_what_cannot_be_undone_is_asked_without_scripts_as_well(
     shop: Running, open_page: Open, verb: str, question: str, done: str

@@ -56,13 +56,13 @@ def test_the_dashboard_shows_the_error_and_the_instances(dev: Start, project: Pr
 
     page = server.http.get("/__dashboard").text
     assert "worker could not be loaded" in page
-    assert "Its instances wait" in page
+    assert "Its instances are waiting" in page
     assert "no luck" in page
     assert ">one<" in page
 
     write_entry(folder, WORKER)
     until("the mended Worker", lambda: server.http.get("/").text == "waiting")
-    assert "could not be loaded" not in server.http.get("/__dashboard").text
+    assert "failed to load" not in server.http.get("/__dashboard").text
     server.advance(121_000)
     assert server.until_status("flow", "one", "complete")["output"] == "whole"
 

@@ -20,7 +20,7 @@ def test_code_that_cannot_be_loaded_is_shown_with_its_lines_until_it_is_mended(
 ) -> None:
     folder = project(WORKER)
     server = dev(folder)
-    assert "could not be loaded" not in server.http.get("/__dashboard").text
+    assert "failed to load" not in server.http.get("/__dashboard").text
 
     write_entry(folder, WORKER + "\nbroken = (1 +\n")
 
@@ -34,4 +34,4 @@ def test_code_that_cannot_be_loaded_is_shown_with_its_lines_until_it_is_mended(
 
 def _with_trouble(server: DevProcess) -> str | None:
     page = server.http.get("/__dashboard").text
-    return page if "could not be loaded" in page else None
+    return page if "failed to load" in page else None

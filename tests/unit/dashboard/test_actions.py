@@ -29,12 +29,12 @@ async def refusal(api: Any, path: str, **form: str) -> str:
 @pytest.mark.parametrize(
     ("form", "part"),
     [
-        ({"count": "3", "id": "mine"}, "leave it empty to create 3"),
-        ({"count": "3", "like": "one", "carry": "1"}, "to one instance at a time"),
-        ({"count": "0"}, 'is "0"; expected 1 or more'),
-        ({"count": "²"}, "expected 1 or more"),
-        ({"like": "one", "carry": "²"}, "expected 1 or more"),
-        ({"like": "one", "result": "5"}, "no step that it is for"),
+        ({"count": "3", "id": "mine"}, "Clear it to create 3"),
+        ({"count": "3", "like": "one", "carry": "1"}, "in one instance only"),
+        ({"count": "0"}, '"0"; expected a number of at least 1'),
+        ({"count": "²"}, "expected a number of at least 1"),
+        ({"like": "one", "carry": "²"}, "expected a number of at least 1"),
+        ({"like": "one", "result": "5"}, "Choose the step to override"),
         ({"params": "[" * 100_000}, "nested too deeply"),
         ({"params": "[" * 300 + "]" * 300}, "nested too deeply"),
     ],

@@ -237,7 +237,7 @@ def test_a_step_that_is_open_when_its_instance_has_ended_was_given_up(step: Make
 
     (view,) = step_views([row], tries, {}, {1: ""}, over_at=5_000)
 
-    assert (view.look.word, view.tries.attempts[0].look.word) == ("Given up", "Given up")
+    assert (view.look.word, view.tries.attempts[0].look.word) == ("Abandoned", "Abandoned")
 
 
 def test_what_was_given_up_goes_on_no_longer_than_its_instance(
@@ -273,7 +273,7 @@ def test_a_replay_is_marked_where_run_began_again_with_the_reason(instance: Make
 
     (mark,) = timeline.rows[0].pieces
     assert (mark.kind, round(mark.left)) == ("replay", 50)
-    assert mark.title == ("replay: run() began again from the top (pass 2), since the time it waited for had come")
+    assert mark.title == "Replay 1: a sleep, wait or retry delay ended"
 
 
 def test_a_replay_outside_of_what_is_zoomed_to_is_not_marked(instance: MakeInstance) -> None:

@@ -68,11 +68,11 @@ async def test_the_plan_counts_and_says_what_all_means(many: Any) -> None:
     said = await plan(many, action="terminate", all="1", workflow="flow", status="waiting", q="id:a dur:<1h")
 
     assert (said["title"], said["applies"]) == ("Terminate 1 instance", 1)
-    assert said["what"] == "All instances of flow in status Waiting that match “id:a dur:<1h”"
+    assert said["what"] == "All instances of flow with status Waiting that match “id:a dur:<1h”"
 
 
 async def test_all_without_a_filter_is_said_to_be_everything(many: Any) -> None:
-    assert (await plan(many, action="delete", all="1"))["what"] == "All instances of every Workflow"
+    assert (await plan(many, action="delete", all="1"))["what"] == "All instances of all Workflows"
 
 
 async def test_the_plan_of_chosen_ones_says_which_are_left_alone(world: Any, many: Any) -> None:
@@ -80,7 +80,7 @@ async def test_the_plan_of_chosen_ones_says_which_are_left_alone(world: Any, man
 
     said = await plan(many, action="terminate", key=["1", "2"])
 
-    assert (said["title"], said["what"]) == ("Terminate 1 instance", "The 2 that were chosen")
+    assert (said["title"], said["what"]) == ("Terminate 1 instance", "The 2 selected instances")
     assert [line["count"] for line in said["lines"] if line["reason"]] == [1]
 
 
@@ -115,8 +115,8 @@ async def test_all_of_a_search_that_is_not_understood_is_refused(world: Any, man
     answer = await many.send("GET", BULK, params=address)
 
     assert answer.status_code == 409
-    assert "the search is not understood" in seen(answer)
-    assert "the search is not understood" in await refusal(many, **address)
+    assert "the search has an error" in seen(answer)
+    assert "the search has an error" in await refusal(many, **address)
     assert await statuses(world) == ["waiting"] * 3
 
 
@@ -124,7 +124,7 @@ async def test_choosing_nothing_is_said_with_the_way_back(many: Any) -> None:
     answer = await many.send("GET", BULK, params={"action": "delete", "q": "a"})
 
     assert answer.status_code == 409
-    assert "No instance is chosen" in seen(answer)
+    assert "No instances selected" in seen(answer)
     assert 'href="/__dashboard?q=a"' in answer.text
 
 
@@ -133,8 +133,8 @@ async def test_choosing_nothing_is_said_with_the_way_back(many: Any) -> None:
     ("typed", "part"),
     [
         ({"type": "bad type!", "payload": "{}"}, "invalid_event_type"),
-        ({"type": " ", "payload": "{}"}, "needs a type"),
-        ({"type": "go", "payload": "{"}, "no JSON"),
+        ({"type": " ", "payload": "{}"}, "Enter the event type"),
+        ({"type": "go", "payload": "{"}, "Invalid JSON"),
         ({"type": "go", "payload": f'"{"x" * 100}"'}, "the maximum is"),
     ],
 )
@@ -155,9 +155,9 @@ async def test_without_scripts_the_plan_stays_with_what_was_typed(many: Any) -> 
     answer = await many.send("POST", BULK, data=form)
 
     assert answer.status_code == 409
-    assert "Send an event to 2 instances" in seen(answer)
+    assert "Send event to 2 instances" in seen(answer)
     assert "{typed</textarea>" in seen(answer)
-    assert "are no JSON" in seen(answer)
+    assert "Invalid JSON" in seen(answer)
 
 
 async def test_what_applies_to_none_is_refused_with_the_reason(world: Any, many: Any) -> None:
@@ -171,7 +171,7 @@ async def test_an_event_is_sent_to_all(world: Any, many: Any) -> None:
     said = await job(many, action="sendEvent", all="1", type="go", payload='{"yes": true}')
     await world.idle()
 
-    assert (said["title"], said["done"], said["failed"]) == ("Send an event to 3 instances", 3, 0)
+    assert (said["title"], said["done"], said["failed"]) == ("Send event to 3 instances", 3, 0)
     assert await statuses(world) == ["complete"] * 3
 
 
@@ -179,7 +179,7 @@ async def test_a_job_says_of_what_it_is(many: Any) -> None:
     said = await job(many, action="pause", all="1", q="status:waiting age:<1h", status="running", workflow="flow")
 
     assert said["title"] == "Pause 3 instances"
-    assert said["what"] == "All instances of flow in status Running or Waiting that match “age:<1h”"
+    assert said["what"] == "All instances of flow with status Running or Waiting that match “age:<1h”"
     assert said["back"] == "/__dashboard?workflow=flow&q=status%3Awaiting+age%3A%3C1h&status=running"
 
 
@@ -205,7 +205,7 @@ async def test_one_that_was_deleted_meanwhile_is_a_failure_with_the_reason(world
     said = await job(many, action="pause", key=["1", "2"])
 
     assert (said["done"], said["failed"], said["total"]) == (1, 1, 2)
-    assert said["failures"][0]["reason"] == "It was deleted meanwhile."
+    assert said["failures"][0]["reason"] == "The instance was deleted meanwhile."
 
 
 async def test_instances_whose_code_is_gone_fail_with_the_reason_and_can_be_deleted(world: Any, apis: Any) -> None:
@@ -221,7 +221,7 @@ async def test_instances_whose_code_is_gone_fail_with_the_reason_and_can_be_dele
     paused = await job(api, action="pause", all="1", workflow="old")
     deleted = await job(api, action="delete", all="1", workflow="old")
 
-    assert paused["failures"][0]["reason"] == "The Worker has no code for its Workflow any more."
+    assert paused["failures"][0]["reason"] == "This Workflow is no longer defined in the Worker."
     assert (deleted["done"], deleted["failed"]) == (1, 0)
 
 
@@ -258,4 +258,4 @@ async def test_what_goes_on_is_never_forgotten(world: Any, api: Any) -> None:
     for _ in range(25):
         await job(api, action="sendEvent", key="2", type="other", payload="")
 
-    assert (await api.send("GET", f"{first}.json")).json()["state"] == "under way"
+    assert (await api.send("GET", f"{first}.json")).json()["state"] == "running"

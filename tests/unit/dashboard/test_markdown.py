@@ -52,7 +52,7 @@ def test_a_run_tells_what_caused_its_error(workflow: WorkflowRow, instance: Make
     ("status", "line"),
     [
         (Status.COMPLETE, "Workflow `orders`. **Complete**: run() returned."),
-        (Status.WAITING, "Workflow `orders`. **Waiting**. Running code of run() between two steps."),
+        (Status.WAITING, "Workflow `orders`. **Waiting**. Running code between steps."),
     ],
 )
 def test_a_run_tells_its_status_once(

@@ -80,7 +80,7 @@ def test_while_it_rolls_back_the_handler_that_runs_is_told(
 
     view = now_view(instance(status=Status.ROLLING_BACK), steps, payloads={})
 
-    assert view.sentence == "Rolling back: the handlers of its steps run, newest first. 0 of 2 steps undone."
+    assert view.sentence == "Rolling back: rollback handlers run, newest step first. 0 of 2 steps rolled back."
     assert [(item.kind, item.step.name, item.attempt) for item in view.items] == [("undoing", "b", 1)]
 
 

@@ -119,7 +119,7 @@ async def test_the_newest_few_are_kept(run: Any) -> None:
     answers = [(await run.send("GET", url)).status_code for url in urls]
 
     assert answers == [404] * 2 + [200] * 8
-    assert "open its file again" in (await run.send("GET", urls[0])).text
+    assert "Open it again" in (await run.send("GET", urls[0])).text
 
 
 async def test_a_history_is_downloaded_and_opens_again(run: Any) -> None:
@@ -156,4 +156,4 @@ async def test_a_file_that_somebody_has_broken_breaks_no_page(run: Any, change: 
         answer = await run.send("GET", f"{answer.headers['location']}?step=101")
 
     assert answer.status_code in (400, 404)
-    assert "missing or wrong" in answer.text
+    assert "incomplete or invalid" in answer.text

@@ -32,7 +32,7 @@ def test_equal_runs_differ_in_nothing(instance: MakeInstance, step: MakeStep) ->
     view = compare(run(instance(), [step()]), run(instance(), [step(ended_at=1_200)]))
 
     assert view.differences == 0
-    assert view.first == "Nothing differs but times"
+    assert view.first == "No differences except times"
 
 
 def test_the_first_step_that_differs_is_named(instance: MakeInstance, step: MakeStep) -> None:
@@ -84,7 +84,7 @@ def test_another_result_of_a_carried_step_differs_in_that_alone(instance: MakeIn
 
     view = compare(run(instance(), [step()]), run(instance(), [carried]))
 
-    assert view.first == "charge-1 was given another result; nothing else differs"
+    assert view.first == "charge-1 was created with a different result; no other differences"
 
 
 def test_what_differs_after_a_given_result_is_told_first(instance: MakeInstance, step: MakeStep) -> None:
@@ -93,7 +93,7 @@ def test_what_differs_after_a_given_result_is_told_first(instance: MakeInstance,
 
     view = compare(run(instance(), [step(), later[0]]), run(instance(), [given, later[1]]))
 
-    assert view.first == "charge-1 was given another result; ship-1 differs first: output"
+    assert view.first == "charge-1 was created with a different result; ship-1 differs first: output"
 
 
 def test_the_older_run_is_on_the_left(instance: MakeInstance) -> None:
@@ -119,13 +119,13 @@ def test_a_saved_run_comes_back_as_it_was(
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("{", "no JSON"),
-        ("{}", "no saved run"),
-        ("[]", "no history"),
-        ("[1]", "no history"),
+        ("{", "Not a JSON file"),
+        ("{}", "Not an exported instance"),
+        ("[]", "Not a history"),
+        ("[1]", "Not a history"),
         ('{"format":"stepwell-run","version":99}', "version 99"),
-        ('{"format":"stepwell-run","version":1}', "missing or wrong"),
-        (b"\xff\xfe", "no JSON"),
+        ('{"format":"stepwell-run","version":1}', "incomplete or invalid"),
+        (b"\xff\xfe", "Not a JSON file"),
     ],
 )
 def test_a_file_that_is_no_run_is_refused_in_words(text: str | bytes, part: str) -> None:
@@ -157,13 +157,13 @@ def test_sizes_near_and_over_the_limit_are_told_apart(instance: MakeInstance, st
 def test_one_name_in_a_loop_is_reported(instance: MakeInstance, step: MakeStep) -> None:
     steps = [step(seq=n, count=n) for n in (1, 2)]
 
-    assert "One name for many steps" in advice_titles(instance(), steps)
+    assert "Several steps share a name" in advice_titles(instance(), steps)
 
 
 def test_code_that_is_not_the_same_at_a_replay_is_hinted_at(instance: MakeInstance) -> None:
     titles = advice_titles(instance(), [], outside=[("Math.random", 7)])
 
-    assert titles == ["run() calls Math.random outside of a step"]
+    assert titles == ["run() calls Math.random outside a step"]
 
 
 def brief(run: int, seq: int, name: str, start: int, end: int | None) -> StepBrief:

@@ -61,7 +61,7 @@ async def test_what_is_no_json_is_refused_in_words(shop: Any) -> None:
     answer = await shop.send("POST", f"{EVENT}/curl", data={"type": "go", "payload": "{by"})
 
     assert answer.status_code == 409
-    assert "are no JSON" in answer.text
+    assert "Invalid JSON" in answer.text
 
 
 async def test_there_are_no_other_snippets(shop: Any) -> None:

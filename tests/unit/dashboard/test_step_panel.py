@@ -43,10 +43,10 @@ async def test_what_is_given_is_no_default_though_it_equals_one(shop: Any) -> No
 
 
 async def test_an_output_that_is_yet_to_come_is_said_to(shop: Any) -> None:
-    assert "not there yet" in (await shop.send("GET", f"{ONE}?step=4")).text.partition('id="panel"')[2]
+    assert "pending" in (await shop.send("GET", f"{ONE}?step=4")).text.partition('id="panel"')[2]
 
     await shop.send("POST", f"{ONE}/do/terminate", data={"sure": "yes"})
     after = (await shop.send("GET", f"{ONE}?step=4")).text.partition('id="panel"')[2]
 
-    assert "not there yet" not in after
+    assert "pending" not in after
     assert "none" in after

@@ -48,7 +48,7 @@ def brief(**fields: Any) -> StepBrief:
             ),
             "waiting for event “go” times out",
         ),
-        (None, "in run(), between two steps"),
+        (None, "in run(), between steps"),
     ],
 )
 def test_an_open_step_says_what_the_instance_does(
@@ -81,16 +81,16 @@ def test_a_step_whose_error_was_caught_is_not_where_it_failed(instance: MakeInst
 def test_an_error_of_run_itself_is_told_apart(instance: MakeInstance) -> None:
     row = instance(status=Status.ERRORED, ended_at=5)
 
-    assert where(row, None, error=("TypeError", "")).plain == "failed outside of a step TypeError"
+    assert where(row, None, error=("TypeError", "")).plain == "failed outside a step TypeError"
 
 
 def test_a_workflow_without_code_blocks_what_has_not_ended(instance: MakeInstance) -> None:
-    assert where(instance(), None, defined=False).plain.startswith("blocked")
+    assert where(instance(), None, defined=False).plain.startswith("suspended")
     assert where(instance(status=Status.COMPLETE, ended_at=5), None, defined=False).plain == "returned nothing"
 
 
 def test_a_queued_one_says_its_place(instance: MakeInstance) -> None:
-    assert "place 5 in the queue" in where(instance(status=Status.QUEUED), None, queue_place=4).plain
+    assert "number 5 in the queue" in where(instance(status=Status.QUEUED), None, queue_place=4).plain
 
 
 def test_a_complete_one_says_what_it_returned(instance: MakeInstance) -> None:
