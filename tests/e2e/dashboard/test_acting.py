@@ -63,12 +63,12 @@ def test_what_was_done_is_said_on_the_page_that_follows(shop: Running, open_page
     page = live(open_page(shop.instance_url("quick", "said")))
     page.get_by_role("button", name="Restart", exact=True).click()
     page.keyboard.press("Enter")
-    expect(page.locator("#toasts")).to_have_text("said starts again")
+    expect(page.locator("#toasts")).to_have_text("Restarted said")
 
     page.get_by_role("button", name="Delete").click()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("workflow=quick"))
-    expect(page.locator("#toasts")).to_have_text("said is deleted")
+    expect(page.locator("#toasts")).to_have_text("Deleted said")
     page.reload()
     expect(live(page).locator("#toasts")).to_have_text("")
 

@@ -110,9 +110,9 @@ def test_replays_are_marked_in_the_timeline_and_listed_with_their_reasons(shop: 
     shop.do(lambda: shop.engine.advance(2 * 3_600_000))
 
     expect(page.locator("#step-rows .p-replay")).to_have_count(1)
-    page.get_by_text("run() has begun 2 times").click()
+    page.get_by_text("Replays (1)").click()
     expect(page.locator(".passes")).to_contain_text("Pass 2")
-    expect(page.locator(".passes")).to_contain_text("the time it waited for had come; code orders-v1")
+    expect(page.locator(".passes")).to_contain_text("a sleep, wait or retry delay ended; code orders-v1")
 
 
 def test_the_awaited_event_is_sent_from_the_page(shop: Running, open_page: Open) -> None:
@@ -282,7 +282,7 @@ def test_a_row_of_the_timeline_restarts_from_its_step_and_is_asked_about_first(
     page.keyboard.press("Enter")
     expect(page.locator("#ask h2")).to_be_visible()
     page.keyboard.press("Enter")
-    expect(page.locator("#toasts")).to_have_text("from-row starts again from transform-1")
+    expect(page.locator("#toasts")).to_have_text("Restarted from-row from transform-1")
 
 
 def test_a_question_is_answered_though_the_close_of_the_one_before_is_told_late(
@@ -296,7 +296,7 @@ def test_a_question_is_answered_though_the_close_of_the_one_before_is_told_late(
     page.evaluate("document.getElementById('ask').dispatchEvent(new Event('close'))")
     page.keyboard.press("Enter")
 
-    expect(page.locator("#toasts")).to_contain_text("asked-twice starts again")
+    expect(page.locator("#toasts")).to_contain_text("Restarted asked-twice")
 
 
 async def _history(shop: Running, instance_id: str) -> list[tuple[int, str]]:
@@ -407,7 +407,7 @@ def test_a_replay_that_is_the_same_says_how_far_it_came(shop: Running, open_page
     page = open_page(f"{shop.instance_url('orders', 'replayed')}?tab=advice")
     page.get_by_role("button", name="Check the replay").click()
 
-    expect(page.locator(".replay .notice")).to_contain_text("The same. 4 steps as far as this run has come")
+    expect(page.locator(".replay .notice")).to_contain_text("Replay matches: 4 steps so far")
 
 
 def test_a_replay_that_differs_names_both_steps_and_the_line(shop: Running, open_page: Open) -> None:

@@ -183,7 +183,7 @@ def test_after_a_delete_one_is_back_at_the_list_as_it_was(shop: Running, open_pa
     page.keyboard.press("Enter")
 
     expect(page).to_have_url(f"{shop.base}?status=complete&q=step:fetch")
-    expect(page.locator("#toasts")).to_have_text("to-be-deleted is deleted")
+    expect(page.locator("#toasts")).to_have_text("Deleted to-be-deleted")
 
 
 def test_an_instance_that_was_not_opened_from_a_list_leads_back_to_that_of_its_workflow(
@@ -375,8 +375,8 @@ def test_what_is_done_to_many_tells_how_far_it_is_and_can_be_stopped(shop: Runni
     shop.idle()
     page = open_page(shop.base)
     terminate_all(page, f"{shop.base}?q=id:held-")
-    expect(page.locator("h1")).to_have_text("Terminate 3 instances: under way")
-    expect(page.locator("main")).to_contain_text("All instances of every Workflow that match “id:held-”")
+    expect(page.locator("h1")).to_have_text("Terminate 3 instances: running")
+    expect(page.locator("main")).to_contain_text("All instances of all Workflows that match “id:held-”")
     expect(page.locator("main")).to_contain_text("0 of 3 done")
 
     open_gate(shop, "held-3")

@@ -55,7 +55,7 @@ def test_all_of_a_large_value_is_looked_through(rows: str, open_page: Open) -> N
     search = page.get_by_role("searchbox", name="Find in step-1")
     search.fill("row 399")
     search.press("Enter")
-    expect(page.locator("main")).to_contain_text("“row 399” is in 11 parts of the whole value")
+    expect(page.locator("main")).to_contain_text("“row 399” matches 11 parts of the value")
 
     page.get_by_role("link", name="rows.3999.name").click()
     expect(page.locator(".tree")).to_contain_text("row 3999")
