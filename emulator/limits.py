@@ -1,7 +1,7 @@
-"""Every configurable limit: its name, what it is, its value by profile, and where the figure comes from.
+"""Every configurable limit: its name, its description, its value by profile, and the source of the figure.
 
-The table is the documentation: `stepwell dev --help`, the settings file and the dashboard read it. `None` means
-that the limit is off. Figures are those of Cloudflare's limits page and changelog as of November 2026.
+The fields of `Limits` are the only declaration. Settings, documentation, dashboard and engine read them. `None`
+means no limit. Figures are those of Cloudflare's limits page and changelog as of November 2026.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ YEAR_MS: Final = 365 * DAY_MS
 
 @dataclass(frozen=True, slots=True)
 class LimitRow:
-    """One limit. `off` is its value in the profile "off"; Cloudflare's default values stay the same there."""
+    """A limit. `off` is its value in the profile "off", which keeps defaults and some limits of Cloudflare."""
 
     name: str
     unit: Unit
@@ -33,7 +33,7 @@ class LimitRow:
     off: int | str | None
     sentence: str
     source: str
-    #: Cloudflare's value on the paid plan, where the profile "paid" differs from it.
+    #: Cloudflare's value on the paid plan, if the profile "paid" differs from it.
     cloudflare: int | None = None
 
     @property
@@ -45,56 +45,20 @@ _DOCS: Final = "https://developers.cloudflare.com/workflows/reference/limits/"
 _SLEEPING: Final = "https://developers.cloudflare.com/workflows/build/sleeping-and-retrying/"
 _EVENTS: Final = "https://developers.cloudflare.com/workflows/build/events-and-parameters/"
 
-TABLE: Final[tuple[LimitRow, ...]] = (
-    LimitRow("steps", "count", 10_000, 1_024, 10_000, "step.do calls per pass of run(); sleeps don't count", _DOCS),
-    LimitRow("step_result_bytes", "bytes", MIB, MIB, 8 * MIB, "result of a step, except streams", _DOCS),
-    LimitRow("payload_bytes", "bytes", MIB, MIB, None, "params of an instance, payload of an event", _DOCS),
-    LimitRow("output_bytes", "bytes", MIB, MIB, 8 * MIB, "what run() returns", _DOCS),
-    LimitRow("stream_chunk_bytes", "bytes", 16 * MIB, 16 * MIB, 16 * MIB, "one chunk of a stream output", _DOCS),
-    LimitRow("instance_storage_bytes", "bytes", GIB, 100 * MIB, GIB, "total stored data of an instance", _DOCS),
-    LimitRow("sleep_ms", "ms", YEAR_MS, YEAR_MS, None, "longest sleep", _DOCS),
-    LimitRow("wait_timeout_min_ms", "ms", 1_000, 1_000, None, "shortest timeout of waitForEvent", _EVENTS),
-    LimitRow("wait_timeout_max_ms", "ms", YEAR_MS, YEAR_MS, None, "longest timeout of waitForEvent", _EVENTS),
-    LimitRow("wait_timeout_default_ms", "ms", DAY_MS, DAY_MS, DAY_MS, "default timeout of waitForEvent", _EVENTS),
-    LimitRow("event_type_length", "chars", 100, 100, None, "length of an event type", _EVENTS),
-    LimitRow("retry_limit", "count", 5, 5, 5, "default number of retries", _SLEEPING),
-    LimitRow("retry_delay_ms", "ms", 10_000, 10_000, 10_000, "default delay between attempts", _SLEEPING),
-    LimitRow("retry_backoff", "name", "exponential", "exponential", "exponential", "default backoff", _SLEEPING),
-    LimitRow("retries_max", "count", 10_000, 10_000, None, "maximum number of retries", _DOCS),
-    LimitRow("step_timeout_ms", "ms", 600_000, 600_000, 600_000, "default timeout of an attempt", _SLEEPING),
-    LimitRow("step_timeout_max_ms", "ms", None, None, None, "longest timeout of an attempt", _SLEEPING),
-    LimitRow("delay_function_ms", "ms", 5_000, 5_000, 5_000, "timeout of a delay function", _SLEEPING),
-    LimitRow("step_name_length", "chars", 256, 256, 256, "length of a step name, in UTF-16 units", _DOCS),
-    LimitRow("instance_id_length", "chars", 100, 100, 100, "length of an instance id", _DOCS),
-    LimitRow("workflow_name_length", "chars", 64, 64, 64, "length of a Workflow name", _DOCS),
-    LimitRow("batch_size", "count", 100, 100, 100, "entries of createBatch and deleteBatch", _DOCS),
-    LimitRow("batch_bytes", "bytes", MIB, MIB, None, "total params of one createBatch", _DOCS),
-    LimitRow("concurrency", "count", 50_000, 100, None, "running instances, over all Workflows", _DOCS),
-    LimitRow("queue_max", "count", 2_000_000, 100_000, None, "queued instances", _DOCS),
-    LimitRow(
-        "creation_rate",
-        "per_s",
-        None,
-        None,
-        None,
-        "instances created per second and Workflow (100 on Cloudflare; off here, so tests can be fast)",
-        _DOCS,
-        cloudflare=100,
-    ),
-    LimitRow(
-        "retention_success_ms",
-        "ms",
-        7 * DAY_MS,
-        3 * DAY_MS,
-        None,
-        "retention of complete and terminated instances",
-        _DOCS,
-    ),
-    LimitRow("retention_error_ms", "ms", 7 * DAY_MS, 3 * DAY_MS, None, "retention of errored instances", _DOCS),
-    LimitRow("retention_max_ms", "ms", 30 * DAY_MS, 3 * DAY_MS, None, "maximum retention", _DOCS),
-    LimitRow("schedules_max", "count", 100, 0, None, "cron expressions, over all Workflows", _DOCS),
-    LimitRow("cron_length", "chars", 256, 256, None, "length of a cron expression", _DOCS),
-)
+
+def _limit(
+    unit: Unit,
+    paid: int | str | None,
+    free: int | str | None,
+    off: int | str | None,
+    sentence: str,
+    source: str,
+    *,
+    cloudflare: int | None = None,
+) -> Any:
+    """Declare a limit. Its default is `paid`; for the other arguments see `LimitRow`."""
+    row = {"unit": unit, "paid": paid, "free": free, "off": off, "sentence": sentence, "source": source}
+    return field(default=paid, metadata={**row, "cloudflare": cloudflare})
 
 
 #: Limits that only apply with the setting `enforce_retention`.
@@ -102,47 +66,64 @@ DEFAULT_RETENTION: Final = frozenset({"retention_success_ms", "retention_error_m
 
 
 class InvalidLimit(ValueError):
-    """An override that names no limit, or a value it cannot take."""
+    """An override with an unknown name or an invalid value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits in force. The fields are the rows of `TABLE`, which says what each one is.
+    """The limits in force. `of_workflows` holds overrides for single Workflows, by name."""
 
-    `of_workflows` are overrides that hold for one Workflow alone, by its name.
-    """
-
-    steps: int = 10_000
-    step_result_bytes: int | None = MIB
-    payload_bytes: int | None = MIB
-    output_bytes: int | None = MIB
-    stream_chunk_bytes: int | None = 16 * MIB
-    instance_storage_bytes: int | None = GIB
-    sleep_ms: int | None = YEAR_MS
-    wait_timeout_min_ms: int | None = 1_000
-    wait_timeout_max_ms: int | None = YEAR_MS
-    wait_timeout_default_ms: int = DAY_MS
-    event_type_length: int | None = 100
-    retry_limit: int = 5
-    retry_delay_ms: int = 10_000
-    retry_backoff: str = "exponential"
-    retries_max: int | None = 10_000
-    step_timeout_ms: int = 600_000
-    step_timeout_max_ms: int | None = None
-    delay_function_ms: int = 5_000
-    step_name_length: int = 256
-    instance_id_length: int = 100
-    workflow_name_length: int = 64
-    batch_size: int = 100
-    batch_bytes: int | None = MIB
-    concurrency: int | None = 50_000
-    queue_max: int | None = 2_000_000
-    creation_rate: int | None = None
-    retention_success_ms: int | None = 7 * DAY_MS
-    retention_error_ms: int | None = 7 * DAY_MS
-    retention_max_ms: int | None = 30 * DAY_MS
-    schedules_max: int | None = 100
-    cron_length: int | None = 256
+    steps: int = _limit(
+        "count", 10_000, 1_024, 10_000, "step.do calls per pass of run(); sleeps don't count", _DOCS
+    )
+    step_result_bytes: int | None = _limit("bytes", MIB, MIB, 8 * MIB, "result of a step, except streams", _DOCS)
+    payload_bytes: int | None = _limit("bytes", MIB, MIB, None, "params of an instance, payload of an event", _DOCS)
+    output_bytes: int | None = _limit("bytes", MIB, MIB, 8 * MIB, "what run() returns", _DOCS)
+    stream_chunk_bytes: int | None = _limit(
+        "bytes", 16 * MIB, 16 * MIB, 16 * MIB, "one chunk of a stream output", _DOCS
+    )
+    instance_storage_bytes: int | None = _limit(
+        "bytes", GIB, 100 * MIB, GIB, "total stored data of an instance", _DOCS
+    )
+    sleep_ms: int | None = _limit("ms", YEAR_MS, YEAR_MS, None, "longest sleep", _DOCS)
+    wait_timeout_min_ms: int | None = _limit("ms", 1_000, 1_000, None, "shortest timeout of waitForEvent", _EVENTS)
+    wait_timeout_max_ms: int | None = _limit(
+        "ms", YEAR_MS, YEAR_MS, None, "longest timeout of waitForEvent", _EVENTS
+    )
+    wait_timeout_default_ms: int = _limit("ms", DAY_MS, DAY_MS, DAY_MS, "default timeout of waitForEvent", _EVENTS)
+    event_type_length: int | None = _limit("chars", 100, 100, None, "length of an event type", _EVENTS)
+    retry_limit: int = _limit("count", 5, 5, 5, "default number of retries", _SLEEPING)
+    retry_delay_ms: int = _limit("ms", 10_000, 10_000, 10_000, "default delay between attempts", _SLEEPING)
+    retry_backoff: str = _limit("name", "exponential", "exponential", "exponential", "default backoff", _SLEEPING)
+    retries_max: int | None = _limit("count", 10_000, 10_000, None, "maximum number of retries", _DOCS)
+    step_timeout_ms: int = _limit("ms", 600_000, 600_000, 600_000, "default timeout of an attempt", _SLEEPING)
+    step_timeout_max_ms: int | None = _limit("ms", None, None, None, "longest timeout of an attempt", _SLEEPING)
+    delay_function_ms: int = _limit("ms", 5_000, 5_000, 5_000, "timeout of a delay function", _SLEEPING)
+    step_name_length: int = _limit("chars", 256, 256, 256, "length of a step name, in UTF-16 units", _DOCS)
+    instance_id_length: int = _limit("chars", 100, 100, 100, "length of an instance id", _DOCS)
+    workflow_name_length: int = _limit("chars", 64, 64, 64, "length of a Workflow name", _DOCS)
+    batch_size: int = _limit("count", 100, 100, 100, "entries of createBatch and deleteBatch", _DOCS)
+    batch_bytes: int | None = _limit("bytes", MIB, MIB, None, "total params of one createBatch", _DOCS)
+    concurrency: int | None = _limit("count", 50_000, 100, None, "running instances, over all Workflows", _DOCS)
+    queue_max: int | None = _limit("count", 2_000_000, 100_000, None, "queued instances", _DOCS)
+    creation_rate: int | None = _limit(
+        "per_s",
+        None,
+        None,
+        None,
+        "instances created per second and Workflow (100 on Cloudflare; off here, so tests can be fast)",
+        _DOCS,
+        cloudflare=100,
+    )
+    retention_success_ms: int | None = _limit(
+        "ms", 7 * DAY_MS, 3 * DAY_MS, None, "retention of complete and terminated instances", _DOCS
+    )
+    retention_error_ms: int | None = _limit(
+        "ms", 7 * DAY_MS, 3 * DAY_MS, None, "retention of errored instances", _DOCS
+    )
+    retention_max_ms: int | None = _limit("ms", 30 * DAY_MS, 3 * DAY_MS, None, "maximum retention", _DOCS)
+    schedules_max: int | None = _limit("count", 100, 0, None, "cron expressions, over all Workflows", _DOCS)
+    cron_length: int | None = _limit("chars", 256, 256, None, "length of a cron expression", _DOCS)
     of_workflows: Mapping[str, Mapping[str, object]] = field(default_factory=dict, hash=False)
 
     @staticmethod
@@ -152,7 +133,7 @@ class Limits:
 
     @staticmethod
     def in_force(profile: Profile, switches: Switches, overrides: Mapping[str, object]) -> Limits:
-        """The limits of a profile, as the compat switches change them, then single overrides."""
+        """The limits of a profile, changed by the compat switches, then by single overrides."""
         limits = Limits.profile(profile)
         if not switches.enforce_documented_limits:
             off = Limits.profile("off")
@@ -160,9 +141,9 @@ class Limits:
         return replace(limits, retry_delay_ms=switches.default_retry_delay).with_overrides(overrides)
 
     def with_overrides(self, overrides: Mapping[str, object]) -> Limits:
-        """These limits with some changed; "checkout.steps" is that of the Workflow "checkout" alone.
+        """A copy with some limits changed; "checkout.steps" applies to the Workflow "checkout" only.
 
-        Raises `InvalidLimit` for an unknown name or an impossible value.
+        Raises `InvalidLimit` for an unknown name or an invalid value.
         """
         own = {name: dict(values) for name, values in self.of_workflows.items()}
         checked: dict[str, Any] = {}
@@ -175,16 +156,17 @@ class Limits:
         return replace(self, **checked, of_workflows=own)
 
     def of_workflow(self, name: str) -> Limits:
-        """The limits that hold for a Workflow."""
+        """The limits that apply to a Workflow."""
         own = self.of_workflows.get(name)
         return self if own is None else self.with_overrides(own)
 
 
+TABLE: Final = tuple(LimitRow(f.name, **f.metadata) for f in fields(Limits) if f.metadata)
 _ROWS: Final = {row.name: row for row in TABLE}
 _REQUIRED: Final = frozenset(f.name for f in fields(Limits) if "None" not in str(f.type))
-#: These are of the account, not of a Workflow.
-_OF_ALL: Final = frozenset({"queue_max", "schedules_max", "cron_length", "workflow_name_length"})
-#: Only the documentation states these; neither workerd nor wrangler dev enforces them.
+#: Limits of the account, which can't be set for one Workflow.
+_GLOBAL: Final = frozenset({"queue_max", "schedules_max", "cron_length", "workflow_name_length"})
+#: Limits that only the documentation states; neither workerd nor wrangler dev enforces them.
 _DOCUMENTED_ONLY: Final = (
     "step_result_bytes",
     "payload_bytes",
@@ -200,15 +182,15 @@ _BACKOFFS: Final = ("constant", "linear", "exponential")
 
 
 def _checked_own(workflow: str, name: str, value: object) -> object:
-    if name in _OF_ALL:
-        raise InvalidLimit(f'Limit "{name}" is one of all Workflows together; it cannot be that of "{workflow}".')
+    if name in _GLOBAL:
+        raise InvalidLimit(f'Limit "{name}" is global; it can\'t be set for "{workflow}" alone.')
     return _checked(name, value)
 
 
 def _checked(name: str, value: object) -> object:
     row = _ROWS.get(name)
     if row is None:
-        raise InvalidLimit(f'There is no limit "{name}". The limits are: {", ".join(_ROWS)}.')
+        raise InvalidLimit(f'Unknown limit "{name}". Limits: {", ".join(_ROWS)}.')
     if row.unit == "name":
         if value not in _BACKOFFS:
             raise InvalidLimit(f'Limit "{name}" is {value!r}; expected one of {", ".join(_BACKOFFS)}.')

@@ -1,11 +1,11 @@
 """Find, read and check the configuration of a Workers project, and Stepwell's own settings.
 
-`open_project` is the way in: it answers the settings in force and the project as its files describe it, or raises
-`ConfigError` with everything that is wrong. Warnings come back with the project; nothing is printed or written.
+Start with `open_project`: it returns the settings in force and the project, or raises `ConfigError` with all
+errors. Warnings are returned with the project; nothing is printed or written.
 """
 
 from stepwell.emulator.config.compatibility import CompatFlags as CompatFlags
-from stepwell.emulator.config.find import Found as Found
+from stepwell.emulator.config.find import ConfigLocation as ConfigLocation
 from stepwell.emulator.config.find import find_config as find_config
 from stepwell.emulator.config.model import DevConfig as DevConfig
 from stepwell.emulator.config.model import ServiceConfig as ServiceConfig

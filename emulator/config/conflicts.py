@@ -14,7 +14,7 @@ from stepwell.emulator.config.workflows import SETTINGS
 def check_unique_names(entries: Sequence[object], script: object, field: str, problems: Problems) -> None:
     """Workflow names must be unique in the list.
 
-    wrangler also counts those of other Workers, though the two never meet. There we only warn (field case FR-66).
+    wrangler also counts those of other Workers, though the two never meet. In that case Stepwell only warns.
     """
     owners: dict[str, list[object]] = {}
     for entry in entries:
@@ -27,7 +27,7 @@ def check_unique_names(entries: Sequence[object], script: object, field: str, pr
         problems.error(text + '"' + '", "'.join(twice) + '"', hint)
     shared = [name for name, of in owners.items() if len(of) > 1 and name not in twice]
     if shared:
-        hint = 'They belong to different Workers, so this works here; "wrangler deploy" refuses it.'
+        hint = 'They belong to different Workers, so this works here, but "wrangler deploy" rejects it.'
         problems.warn(text + '"' + '", "'.join(shared) + '"', hint)
 
 

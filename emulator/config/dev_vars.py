@@ -16,8 +16,8 @@ LOAD_FROM_DOT_ENV: Final = "CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV"
 
 
 class DevVars(NamedTuple):
-    """What `env` holds of variables. `secrets` names those whose values come from outside the configuration: never
-    show them. `notices` are the lines that say where they came from, wrangler's words."""
+    """The variables of `env`. `secrets` names the values from outside the configuration: never show them. `notices`
+    are wrangler's lines that name the sources."""
 
     values: Mapping[str, object]
     secrets: frozenset[str] = frozenset()
@@ -27,28 +27,28 @@ class DevVars(NamedTuple):
 def load_dev_vars(
     config: WorkerConfig, environ: Mapping[str, str], problems: Problems, *, env_files: Sequence[Path] = ()
 ) -> DevVars:
-    """The variables of a Worker with its local secrets laid over them.
+    """The variables of a Worker, overridden by its local secrets.
 
-    `env_files` replace the search for files; a later one wins. Files lie beside the configuration file. Raises
-    `ConfigError` for a file that cannot be read; warns of secrets that the configuration requires and nobody gives.
+    `env_files` replace the search for files; later files win. Paths are relative to the configuration file. Raises
+    `ConfigError` for an unreadable file; warns about missing required secrets.
     """
-    found: dict[str, str] | None = None
+    loaded: dict[str, str] | None = None
     notices: list[str] = []
     if not env_files:
-        found = _load_dev_vars_file(config.folder, config.environment, notices, problems)
-    if found is None and _switch(LOAD_FROM_DOT_ENV, environ, default=True):
+        loaded = _load_dev_vars_file(config.folder, config.environment, notices, problems)
+    if loaded is None and _switch(LOAD_FROM_DOT_ENV, environ, default=True):
         names = env_files or [Path(name) for name in _dot_env_names(config.environment)]
         include = config.required_secrets is not None or _switch(INCLUDE_PROCESS_ENV, environ, default=False)
         paths = [config.folder / name for name in names]
-        found = _load_dot_env_files(paths, config.folder, environ if include else {}, notices, problems)
+        loaded = _load_dot_env_files(paths, config.folder, environ if include else {}, notices, problems)
         if include:
             notices.append("Using secrets defined in process.env")
-    secrets = _wanted(config, found or {}, problems)
+    secrets = _allowed(config, loaded or {}, problems)
     return DevVars({**config.vars, **secrets}, frozenset(secrets), tuple(notices))
 
 
 def _dot_env_names(environment: str | None) -> list[str]:
-    # The order in which they were seen to weigh, lightest first; the documentation swaps the middle two.
+    # Later files win. This is wrangler's actual order; its documentation swaps the middle two.
     names = [".env", ".env.local"]
     return names if environment is None else [*names, f".env.{environment}", f".env.{environment}.local"]
 
@@ -60,7 +60,7 @@ def _load_dev_vars_file(
     path = next((path for name in names if os.path.isfile(path := folder / name)), None)
     if path is None:
         return None
-    from stepwell.emulator.config import dotenv  # most projects in version control have no such file
+    from stepwell.emulator.config import dotenv  # imported late: many projects have no such file
 
     notices.append(f"Using secrets defined in {path.name}")
     return dotenv.parse(_text(path, problems))
@@ -69,7 +69,7 @@ def _load_dev_vars_file(
 def _load_dot_env_files(
     paths: Sequence[Path], folder: Path, environ: Mapping[str, str], notices: list[str], problems: Problems
 ) -> dict[str, str]:
-    present = [path for path in paths if os.path.isfile(path)]  # a virtual environment may be a folder of that name
+    present = [path for path in paths if os.path.isfile(path)]  # .env may be the folder of a virtual environment
     if not present:
         return dict(environ)
     from stepwell.emulator.config import dotenv
@@ -81,7 +81,7 @@ def _load_dot_env_files(
     try:
         return {**environ, **dotenv.expand(merged, environ)}
     except dotenv.ExpansionError as error:
-        raise failure(f"The .env files cannot be used: {error}.", "Take the circle of references out.") from None
+        raise failure(f"Can't use the .env files: {error}.", "Remove the circular reference.") from None
 
 
 def _text(path: Path, problems: Problems) -> str:
@@ -91,21 +91,22 @@ def _text(path: Path, problems: Problems) -> str:
         raise ConfigError(error.errors, heading=f"Reading {path.name}:") from None
     text = data.decode("utf-8-sig", errors="replace")
     if "\ufffd" in text:
-        problems.warn(f"{path.name} is not text in UTF-8; characters in it were replaced.", "Save it as UTF-8.")
+        problems.warn(f"{path.name} is not valid UTF-8; invalid characters were replaced.", "Save it as UTF-8.")
     return text
 
 
-def _wanted(config: WorkerConfig, found: Mapping[str, str], problems: Problems) -> dict[str, str]:
-    """With `secrets` declared, only those it requires and the variables of the file are taken from outside."""
+def _allowed(config: WorkerConfig, loaded: Mapping[str, str], problems: Problems) -> dict[str, str]:
+    """The loaded values. If `secrets` is declared, only required secrets and variables of the configuration."""
     if config.required_secrets is None:
-        return dict(found)
-    missing = [name for name in config.required_secrets if name not in found]
+        return dict(loaded)
+    missing = [name for name in config.required_secrets if name not in loaded]
     if missing:
         problems.warn(
             f"Missing required secrets: {', '.join(missing)}. "
             "Add them to .dev.vars, .env, or set as environment variables."
         )
-    return {name: value for name, value in found.items() if name in config.vars or name in config.required_secrets}
+    allowed = {*config.vars, *config.required_secrets}
+    return {name: value for name, value in loaded.items() if name in allowed}
 
 
 def _switch(name: str, environ: Mapping[str, str], *, default: bool) -> bool:

@@ -1,4 +1,4 @@
-"""Named environments: which is chosen, what it inherits, and what wrangler says about the rest."""
+"""Named environments: selection, inheritance, and wrangler's messages about both."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stepwell.emulator.config.binding_kinds import BY_KEY, binding_names
 from stepwell.emulator.config.checks import Entry, check_object, is_object
 from stepwell.emulator.config.problems import Problems, did_you_mean, shown
 
-# Keys that an environment does not take over from the top level. Everything else it does.
+# Keys that an environment does not inherit from the top level. It inherits all others.
 NOT_INHERITED: Final = frozenset(
     {*BY_KEY, "vars", "secrets", "define", "cloudchamber", "containers", "connect", "tail_consumers"}
     | {"streaming_tail_consumers"}
@@ -24,9 +24,9 @@ _ADVICE: Final = "This is not what you probably want, since"
 
 
 class Selected(NamedTuple):
-    """What counts after the choice. `raw` is the effective configuration, `name` that of the environment, if any.
+    """The selected configuration. `raw` is the effective configuration, `name` the environment, if any.
 
-    `own` is what the environment itself says, None where the top level is used as it is.
+    `own` holds the environment's own keys; None if the top level is used unchanged.
     """
 
     raw: dict[str, object]
@@ -35,12 +35,12 @@ class Selected(NamedTuple):
 
     @property
     def prefix(self) -> str:
-        """What stands before a key of the environment in messages."""
+        """The prefix of the environment's keys in messages."""
         return "" if self.own is None else f"env.{self.name}."
 
 
 def requested_environment(env_name: str | None, environ: Mapping[str, str]) -> str | None:
-    """The environment asked for: the option, else CLOUDFLARE_ENV. An empty option means the top level."""
+    """The requested environment: the option, otherwise CLOUDFLARE_ENV. An empty option means the top level."""
     return (environ.get("CLOUDFLARE_ENV") if env_name is None else env_name) or None
 
 
@@ -71,7 +71,7 @@ def select_redirected(raw: Entry, env_name: str | None, problems: Problems) -> S
     if is_object(raw.get("env")) and raw["env"]:
         problems.error(
             "Redirected configurations cannot include environments.",
-            "A tool of the project wrote this file; it should write the chosen environment only.",
+            "A build tool generated this file. Configure it to write only the selected environment.",
         )
     if env_name and target and target != env_name:
         problems.error(

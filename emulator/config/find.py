@@ -1,4 +1,4 @@
-"""Which configuration file is meant: the one given, or the one found by looking upward."""
+"""Finds the configuration file: at the path passed, or by searching upwards."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final, NamedTuple
 from stepwell.emulator.config.problems import ConfigError, failure
 from stepwell.emulator.config.reading import parse_jsonc, read_text
 
-# Each name is looked for all the way up before the next one, as wrangler does: a wrangler.json two folders up
-# wins over a wrangler.toml right here.
+# Like wrangler, search all folders for one name before the next: a wrangler.json two folders up wins over a
+# wrangler.toml in the current folder.
 NAMES: Final = ("wrangler.json", "wrangler.jsonc", "wrangler.toml")
 REDIRECT: Final = os.path.join(".wrangler", "deploy", "config.json")
 
 
-class Found(NamedTuple):
-    """The file to read, and the one that the user wrote; they differ when a build tool redirects."""
+class ConfigLocation(NamedTuple):
+    """The file to read, and the file that the user wrote; they differ if a build tool redirects."""
 
     path: Path
     user_path: Path
@@ -27,37 +27,37 @@ class Found(NamedTuple):
 
     @property
     def folder(self) -> Path:
-        """The project: the folder of the user's own file."""
+        """The project folder: that of the user's file."""
         return self.user_path.parent
 
 
-def find_config(start: Path, config_file: Path | None = None) -> Found:
-    """The configuration of a project: `start` is a folder in it or the file itself, `config_file` ends the search.
+def find_config(start: Path, config_file: Path | None = None) -> ConfigLocation:
+    """Find a project's configuration. `start` is the file or a folder of the project; `config_file` overrides it.
 
-    A relative path counts from the current folder. Raises `ConfigError` when there is none, or when a redirect
-    (`.wrangler/deploy/config.json`) cannot be followed.
+    Relative paths count from the current folder. Raises `ConfigError` if there is no file, or if a redirect
+    (`.wrangler/deploy/config.json`) can't be followed.
     """
-    given = config_file if config_file is not None else start if os.path.isfile(start) else None
-    if given is not None:
-        path = _absolute(given)
+    explicit = config_file if config_file is not None else start if os.path.isfile(start) else None
+    if explicit is not None:
+        path = _absolute(explicit)
         if not os.path.exists(path):
-            raise failure(f"There is no configuration file {given}.", "Check the path given with --config.")
-        return Found(path, path)
+            raise failure(f"Configuration file {explicit} not found.", "Check the path passed with --config.")
+        return ConfigLocation(path, path)
     folder = _absolute(start)
     if not os.path.isdir(folder):
-        raise failure(f"There is no folder {start}.", "Give the folder of a Workers project.")
+        raise failure(f"Folder {start} not found.", "Pass the folder of a Workers project.")
     own = next(filter(None, (_upward(folder, name) for name in NAMES)), None)
     return _redirected(folder, own) or _own_or_none(folder, own)
 
 
-def _own_or_none(folder: Path, own: Path | None) -> Found:
+def _own_or_none(folder: Path, own: Path | None) -> ConfigLocation:
     if own is None:
         raise failure(
             f"No wrangler.jsonc, wrangler.json or wrangler.toml was found in {folder} or in the folders above it.",
-            "Change to the folder of a Workers project, give one with `stepwell dev PATH` or `--config FILE`, "
-            "or make one with `stepwell init`.",
+            "Change to the folder of a Workers project, pass it as `stepwell dev PATH` or `--config FILE`, "
+            "or create one with `stepwell init`.",
         )
-    return Found(own, own)
+    return ConfigLocation(own, own)
 
 
 def _absolute(path: Path) -> Path:
@@ -69,23 +69,23 @@ def _upward(folder: Path, name: str) -> Path | None:
     return next((Path(path) for path in candidates if os.path.isfile(path)), None)
 
 
-def _redirected(folder: Path, own: Path | None) -> Found | None:
+def _redirected(folder: Path, own: Path | None) -> ConfigLocation | None:
     redirect = _upward(folder, REDIRECT)
     if redirect is None:
         return None
     target = _target(redirect)
     if own is None:
-        return Found(target, target)
+        return ConfigLocation(target, target)
     expected = own.parent / REDIRECT
     if redirect != expected:
         raise failure(
             f'Found both a user configuration file at "{own}"\nand a deploy configuration file at "{redirect}".\n'
             "But these do not share the same base path so it is not clear which should be used.",
-            f'It would count beside the configuration file, at "{expected}". '
-            f'Delete "{redirect}" if an earlier build left it, or start from the folder whose configuration you '
-            "want.",
+            f'It only takes effect next to the configuration file, at "{expected}". '
+            f'Delete "{redirect}" if it is left from an earlier build, or start in the folder of the configuration '
+            "to use.",
         )
-    return Found(target, own)
+    return ConfigLocation(target, own)
 
 
 def _target(redirect: Path) -> Path:

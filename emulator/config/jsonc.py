@@ -18,22 +18,22 @@ _LAST_COMMA: Final = re.compile(_STRING + r"|,(?=[ \t\r\n]*[}\]])")
 _BRACKET: Final = _STRING + r"|[][{}]"
 _CONSTANT: Final = _STRING + r"|-?Infinity|NaN"
 
-# The parser's words -> the name wrangler gives the error, and ours for it.
+# The parser's message -> wrangler's name of the error, and Stepwell's message.
 _ERRORS: Final = {
     "Expecting property name": ("PropertyNameExpected", "a property name in double quotes was expected"),
     "Expecting value": ("ValueExpected", "a value was expected"),
     "Expecting ':'": ("ColonExpected", "a colon was expected"),
     "Expecting ','": ("CommaExpected", "a comma was expected"),
-    "Extra data": ("EndOfFileExpected", "nothing more was expected after the configuration"),
-    "Unterminated string": ("UnexpectedEndOfString", "this text has no closing quote"),
-    "Invalid control character": ("InvalidCharacter", "a text cannot hold this character; write it as an escape"),
+    "Extra data": ("EndOfFileExpected", "unexpected content after the configuration"),
+    "Unterminated string": ("UnexpectedEndOfString", "unterminated string"),
+    "Invalid control character": ("InvalidCharacter", "invalid character in a string; write it as an escape"),
     "Invalid \\u": ("InvalidUnicode", "\\u needs four hexadecimal digits"),
-    "Invalid \\": ("InvalidEscapeCharacter", "this is no escape that JSON knows"),
+    "Invalid \\": ("InvalidEscapeCharacter", "invalid escape sequence"),
 }
 
 
 class JsoncError(ValueError):
-    """The text is no JSONC. `code` is wrangler's name of the error, `offset` the place in the text."""
+    """Invalid JSONC. `code` is wrangler's name of the error, `offset` its position in the text."""
 
     def __init__(self, code: str, message: str, offset: int) -> None:
         super().__init__(f"{code}: {message}")
@@ -43,11 +43,11 @@ class JsoncError(ValueError):
 
 
 def parse(text: str) -> object:
-    """The value that a JSONC text holds; of names given twice the last one wins. Raises `JsoncError`."""
+    """Parse a JSONC text; the last of duplicate names wins. Raises `JsoncError`."""
     plain = _LAST_COMMA.sub(_blank_comma, _COMMENT.sub(_blank_comment, text))
     if not plain.strip():
         raise JsoncError(
-            "ValueExpected", "there is nothing but comments" if text.strip() else "the file is empty", 0
+            "ValueExpected", "the file contains only comments" if text.strip() else "the file is empty", 0
         )
     try:
         return json.loads(plain, parse_constant=_refuse_constant, parse_float=_number)
@@ -57,7 +57,7 @@ def parse(text: str) -> object:
         raise JsoncError("ValueExpected", "lists and objects are nested too deeply", 0) from None
     except _ConstantError as error:
         offset = next(m.start() for m in re.finditer(_CONSTANT, plain) if m[0] == error.name)
-        raise JsoncError("InvalidSymbol", f"{error.name} is no JSON", offset) from None
+        raise JsoncError("InvalidSymbol", f"{error.name} is not valid JSON", offset) from None
     except ValueError:  # the interpreter's own limit on the digits of an integer
         raise JsoncError("ValueExpected", "a number has too many digits", 0) from None
 
@@ -80,7 +80,7 @@ def _number(text: str) -> float | int:
 def _blank_comment(match: re.Match[str]) -> str:
     token = match[0]
     if token.startswith("/*") and not token.endswith("*/", 2):
-        raise JsoncError("UnexpectedEndOfComment", "this comment is never closed", match.start())
+        raise JsoncError("UnexpectedEndOfComment", "unterminated comment", match.start())
     return re.sub(r"[^\n]", " ", token) if token.startswith("/") else token
 
 

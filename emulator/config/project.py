@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 from stepwell.emulator.config.dev_vars import DevVars, load_dev_vars
 from stepwell.emulator.config.environments import requested_environment, select_environment, select_redirected
-from stepwell.emulator.config.find import Found, find_config
+from stepwell.emulator.config.find import ConfigLocation, find_config
 from stepwell.emulator.config.keys import check_file
 from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.config.problems import Problem, Problems, heading_of, render
@@ -31,7 +31,7 @@ class Project(NamedTuple):
     """A Worker's project as it was read. `folder` is that of the user's own file, where the state folder goes."""
 
     config: WorkerConfig
-    found: Found
+    found: ConfigLocation
     dev_vars: DevVars
     warnings: tuple[Problem, ...] = ()
 
@@ -70,7 +70,11 @@ def load_project(
 
 
 def read_project(
-    found: Found, *, env_name: str | None = None, env_files: Sequence[Path] = (), environ: Mapping[str, str]
+    found: ConfigLocation,
+    *,
+    env_name: str | None = None,
+    env_files: Sequence[Path] = (),
+    environ: Mapping[str, str],
 ) -> Project:
     """`load_project` for a file that was found already, as when it changed."""
     raw = read_config(found.path)

@@ -1,4 +1,4 @@
-"""From a file to the plain value it holds: JSON, JSONC or TOML, with the place of whatever is wrong."""
+"""Reads JSON, JSONC and TOML files, and locates syntax errors in them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 from stepwell.emulator.config.problems import ConfigError, Problem, heading_of, shown
 
-# Far above any real configuration; more is a wrong file, and reading it would only cost time.
+# Far above any real configuration: a larger file is a mistake.
 MAX_BYTES: Final = 1024 * 1024
 _LINE_LENGTH: Final = 100
 
@@ -18,7 +18,7 @@ _KINDS: Final = {".json": "JSON", ".jsonc": "JSONC", ".toml": "TOML"}
 
 
 def read_config(path: Path) -> dict[str, object]:
-    """The object that a file holds. Raises `ConfigError`: unreadable, too large, not text, bad syntax."""
+    """Read the object in a file. Raises `ConfigError` if it is unreadable, too large, not text or invalid."""
     kind = _KINDS.get(path.suffix.lower())
     if kind is None:
         raise _unusable(
@@ -40,13 +40,13 @@ def read_text(path: Path) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         raise _unusable(
             path,
-            f"The file is not text in UTF-8: byte 0x{data[error.start]:02x} in line {line} cannot be read.",
+            f"The file is not valid UTF-8: byte 0x{data[error.start]:02x} in line {line}.",
             "Save it as UTF-8 in your editor.",
         ) from None
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a regular file of at most `MAX_BYTES`, else `ConfigError`; never waits for a pipe."""
+    """Read a regular file of up to `MAX_BYTES`. Raises `ConfigError`; never waits for a pipe."""
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
@@ -54,16 +54,18 @@ def read_bytes(path: Path) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise _unusable(path, f"{path} is not a regular file.")
         if status.st_size > MAX_BYTES:
-            raise _unusable(path, f"The file has {status.st_size:,} bytes; more than {MAX_BYTES:,} are not read.")
+            raise _unusable(
+                path, f"The file is too large ({status.st_size:,} bytes; the maximum is {MAX_BYTES:,})."
+            )
         return path.read_bytes()
     except OSError as error:
         raise _unusable(path, f"The file cannot be read: {error.strerror or error}.") from None
-    except ValueError as error:  # a name that no file system takes, such as one with a zero byte
+    except ValueError as error:  # an invalid file name, such as one with a zero byte
         raise _unusable(path, f"The file cannot be read: {error}.") from None
 
 
 def parse_jsonc(path: Path, text: str) -> object:
-    """The value of a JSONC text; `path` is only named in the error."""
+    """Parse a JSONC text. `path` is used in error messages only."""
     from stepwell.emulator.config import jsonc
 
     try:
@@ -75,12 +77,12 @@ def parse_jsonc(path: Path, text: str) -> object:
 
 
 def parse_toml(path: Path, text: str) -> dict[str, object]:
-    """The value of a TOML text; `path` is only named in the error."""
+    """Parse a TOML text. `path` is used in error messages only."""
     return _parse_toml(path, text)
 
 
 def _parse_toml(path: Path, text: str) -> dict[str, object]:
-    import tomllib  # most projects have none; it costs as much as all the rest
+    import tomllib  # imported late: slow, and most projects have no TOML
 
     try:
         return tomllib.loads(text)
@@ -104,7 +106,7 @@ def _toml_place(message: str, text: str) -> tuple[str, int, int]:
 def _syntax_error(path: Path, text: str, line: int, column: int, message: str) -> ConfigError:
     if not text.strip():
         return _unusable(
-            path, f"{path.name}:{line}:{column}: {message}", "`stepwell init` makes one to start from."
+            path, f"{path.name}:{line}:{column}: {message}", "`stepwell init` creates one to start from."
         )
     source = text.split("\n")[line - 1].rstrip("\r")
     start = max(0, column - 1 - _LINE_LENGTH // 2)

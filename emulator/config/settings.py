@@ -1,7 +1,7 @@
-"""What `stepwell dev` runs with: each setting from the first place that has it.
+"""The settings of `stepwell dev`: each is read from the first source that defines it.
 
-Flag, then environment variable (STEPWELL_*), then `stepwell.toml` beside the wrangler file or `[tool.stepwell]` in
-the project's pyproject.toml, then `dev` of the wrangler file (host and port), then the default.
+The sources are: flag, then environment variable (STEPWELL_*), then `stepwell.toml` beside the wrangler file or
+`[tool.stepwell]` in pyproject.toml, then `dev` of the wrangler file (host and port), then the default.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stepwell.emulator.limits import Limits
 
 STATE_FOLDER: Final = ".stepwell"
-SETTINGS_HEADING: Final = "The settings of Stepwell cannot be used:"
+SETTINGS_HEADING: Final = "Invalid Stepwell settings:"
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class Settings:
 
 
 class Layer(NamedTuple):
-    """One place that settings come from. `label` says what a setting is called there, for messages.
+    """A source of settings. `label` returns the name of a setting in this source, for messages.
 
-    `folder` is what relative paths count from; None is the current folder.
+    Relative paths are resolved against `folder`; None is the current folder.
     """
 
     label: Callable[[Setting], str]
@@ -71,19 +71,19 @@ class Layer(NamedTuple):
 
 
 def flag_layer(flags: Mapping[str, object], problems: Problems) -> Layer:
-    """Options of the command line by setting name, None where not given; `compat` holds NAME=VALUE texts."""
-    given = {name.replace("-", "_"): value for name, value in flags.items() if value not in (None, ())}
-    return Layer(lambda setting: setting.flag, _flat(given, "the command line", problems))
+    """Options of the command line by setting name, None if absent; `compat` holds NAME=VALUE strings."""
+    flags = {name.replace("-", "_"): value for name, value in flags.items() if value not in (None, ())}
+    return Layer(lambda setting: setting.flag, _flat(flags, "the command line", problems))
 
 
 def variable_layer(environ: Mapping[str, str], problems: Problems) -> Layer:
-    """The STEPWELL_* variables; empty ones count as not set. Warns of those that are none of ours."""
+    """The STEPWELL_* variables; an empty variable counts as not set. Warns about unknown ones."""
     known = {setting.variable.removeprefix(PREFIX): setting for setting in TABLE}
-    given = [name.removeprefix(PREFIX) for name in environ if name.startswith(PREFIX)]
-    for name in sorted(set(given) - set(known)):
-        near = [PREFIX + one for one in near_matches(name, known)]
+    names = {name.removeprefix(PREFIX) for name in environ if name.startswith(PREFIX)}
+    for name in sorted(names - set(known)):
+        near = [PREFIX + match for match in near_matches(name, known)]
         problems.warn(
-            f"There is no setting for the environment variable {PREFIX}{name}.",
+            f"Unknown environment variable {PREFIX}{name}; ignored.",
             f"Did you mean {' or '.join(near)}?" if near else "",
         )
     values = {setting.name: environ[setting.variable] for setting in TABLE if environ.get(setting.variable)}
@@ -91,7 +91,7 @@ def variable_layer(environ: Mapping[str, str], problems: Problems) -> Layer:
 
 
 def file_layer(folder: Path, problems: Problems) -> Layer:
-    """`stepwell.toml`, else `[tool.stepwell]` of pyproject.toml, in the folder of the wrangler file."""
+    """`stepwell.toml`, otherwise `[tool.stepwell]` of pyproject.toml, in the folder of the wrangler file."""
     path, prefix, values = folder / "stepwell.toml", "", {}
     if os.path.isfile(path):
         values = parse_toml(path, read_text(path))
@@ -101,14 +101,14 @@ def file_layer(folder: Path, problems: Problems) -> Layer:
     named = {name.replace("-", "_"): value for name, value in values.items()}
     flat = _flat(named, f"{prefix and '[tool.stepwell] of '}{path.name}", problems)
     for name in [name for name in flat if not BY_NAME[name].in_file]:
-        problems.error(f'"{name}" in {path.name} comes too late: give it as {BY_NAME[name].flag}.')
+        problems.error(f'"{name}" can\'t be set in {path.name}. Use {BY_NAME[name].flag}.')
         del flat[name]
     return Layer(lambda setting: f"{prefix}{setting.name} in {path.name}", flat, folder)
 
 
 def _tool_section(path: Path, problems: Problems) -> dict[str, object]:
     text = read_text(path)
-    if "stepwell" not in text:  # reading TOML costs more than all the rest of the start
+    if "stepwell" not in text:  # parsing TOML takes longer than the rest of the start
         return {}
     tool = parse_toml(path, text).get("tool")
     section = tool.get("stepwell", {}) if isinstance(tool, dict) else {}
@@ -126,7 +126,7 @@ def dev_layer(dev: DevConfig, file_name: str) -> Layer:
 
 
 def _flat(values: Mapping[str, object], where: str, problems: Problems) -> dict[str, object]:
-    """The values under the names of the table; reports names that are not in it."""
+    """Flatten values to the names of the settings table; report unknown names."""
     flat: dict[str, object] = {}
     for name, value in values.items():
         if name == "compat":
@@ -135,17 +135,17 @@ def _flat(values: Mapping[str, object], where: str, problems: Problems) -> dict[
             flat[name] = value
     for name in [name for name in flat if name not in BY_NAME]:
         problems.error(
-            f'There is no setting "{name}" (in {where}).', did_you_mean(name, BY_NAME) or _there_is(name)
+            f'Unknown setting "{name}" (in {where}).', did_you_mean(name, BY_NAME) or _members_hint(name)
         )
         del flat[name]
     return flat
 
 
-def _there_is(name: str) -> str:
-    """What there is in the group of a name that is near to none."""
+def _members_hint(name: str) -> str:
+    """List the members of the group of an unknown name."""
     group = name.partition(".")[0] + "."
-    members = [one.removeprefix(group) for one in BY_NAME if one.startswith(group)]
-    return f"The switches are {', '.join(members)}." if members else ""
+    members = [known.removeprefix(group) for known in BY_NAME if known.startswith(group)]
+    return f"Switches: {', '.join(members)}." if members else ""
 
 
 def _compat(value: object, where: str, problems: Problems) -> Mapping[str, object]:
@@ -160,7 +160,7 @@ def _compat(value: object, where: str, problems: Problems) -> Mapping[str, objec
 
 
 def lookup(name: str, layers: tuple[Layer, ...], problems: Problems) -> object:
-    """The value of one setting from the first layer that has it; reports one that will not do."""
+    """Return a setting's value from the first layer that defines it; report an invalid value."""
     setting = BY_NAME[name]
     for layer in layers:
         if name in layer.values:
@@ -174,11 +174,11 @@ def lookup(name: str, layers: tuple[Layer, ...], problems: Problems) -> object:
 
 
 def _shown(setting: Setting, layer: Layer) -> str:
-    return "not usable" if setting.name == "token" else shown(layer.values[setting.name])
+    return "invalid" if setting.name == "token" else shown(layer.values[setting.name])
 
 
 def resolve_settings(project: Path, config_file: Path, layers: tuple[Layer, ...], problems: Problems) -> Settings:
-    """All settings from their layers, the weightiest first. Raises `ConfigError` with all that will not do."""
+    """Read all settings from their layers, in order of precedence. Raises `ConfigError` for invalid values."""
     values = {setting.name: lookup(setting.name, layers, problems) for setting in TABLE}
     compat = {name.removeprefix(COMPAT): values[name] for name in values if name.startswith(COMPAT)}
     plain = {
@@ -207,14 +207,14 @@ def _check_limits(settings: Settings, problems: Problems) -> None:
 
 
 def check_workflows(workflows: tuple[WorkflowConfig, ...], settings: Settings, problems: Problems) -> None:
-    """What the limits say of the Workflows of a project, and what they say of none. Raises `ConfigError`."""
+    """Check the project's Workflows against the limits, and the names in `limits`. Raises `ConfigError`."""
     names = [workflow.name for workflow in workflows]
     named = {name.rpartition(".")[0] for name in settings.limits if "." in name}
     for name in sorted(named - set(names)):
-        there = ", ".join(names) or "none"
-        problems.error(f'"limits" has a table for "{name}", which is no Workflow of this project ({there}).')
+        known = ", ".join(names) or "none"
+        problems.error(f'[limits.{name}]: this project has no Workflow "{name}" (Workflows: {known}).')
     crons = [cron for workflow in workflows for cron in workflow.schedules]
-    if settings.limits or crons:  # else the config's own checks are all there is
+    if settings.limits or crons:  # otherwise the checks of the wrangler file suffice
         _check_against_limits(names, crons, settings, problems)
     problems.raise_errors(SETTINGS_HEADING)
 
@@ -231,9 +231,9 @@ def _check_against_limits(names: list[str], crons: list[str], settings: Settings
             problems.error(_too_long(f'The cron expression "{cron}"', "cron_length", cron, limits))
     if limits.schedules_max is not None and len(crons) > limits.schedules_max:
         problems.error(
-            f"The Workflows have {len(crons)} cron expressions in all; the limit schedules_max is "
+            f"The Workflows have {len(crons)} cron expressions in total; the limit schedules_max is "
             f"{limits.schedules_max}.",
-            'Schedules are part of the paid plan: choose limits_profile = "paid".'
+            'Schedules need the paid plan: set limits_profile = "paid".'
             if settings.limits_profile == "free"
             else "",
         )

@@ -24,10 +24,10 @@ _LANGUAGES: Final[Mapping[str, Language]] = {
 
 
 def read_worker(selected: Selected, folder: Path, problems: Problems) -> WorkerConfig | None:
-    """The record of a file that `check_file` found nothing wrong with.
+    """Build the record of a file that passed `check_file`.
 
-    Reports what only shows with the project's files and all keys together: no name, no entry file, no flag for
-    Python. Answers None when there was any error.
+    Reports a missing name, entry file or Python flag: these checks need the project's files and all keys. Returns
+    None after any error.
     """
     raw = selected.raw
     language = _check_entry(raw, folder, problems)
@@ -37,7 +37,7 @@ def read_worker(selected: Selected, folder: Path, problems: Problems) -> WorkerC
         )
     if not raw.get("compatibility_date"):
         problems.warn(
-            f'No "compatibility_date" was specified. Using {NEWEST_DATE}, the newest that Stepwell knows.',
+            f'No "compatibility_date" was specified. Using {NEWEST_DATE}, the newest supported date.',
             f'Add "compatibility_date": "{NEWEST_DATE}" to the configuration; deploying requires one.',
         )
     compat = resolve_flags(_date(raw), _flags(raw))
@@ -72,7 +72,7 @@ def _record(selected: Selected, folder: Path, language: Language, compat: Compat
 def _check_python(raw: Entry, compat: CompatFlags, problems: Problems) -> None:
     if unknown := unknown_flags(_flags(raw)):
         quoted = ", ".join(f'"{flag}"' for flag in unknown)
-        text = f"Unknown compatibility flags, which do nothing here and which deploying refuses: {quoted}."
+        text = f"Unknown compatibility flags, ignored here and rejected by deployment: {quoted}."
         problems.warn(text, similar_flags(unknown))
     if not compat.python_workers:
         problems.error(
@@ -103,8 +103,8 @@ def _check_entry(raw: Entry, folder: Path, problems: Problems) -> Language | Non
     elif not os.path.isfile(os.path.join(folder, str(main))):
         problems.error(
             f'The entry-point file at "{main}" was not found.',
-            'Check "main", which counts from the folder of the configuration file. '
-            "If a build makes the file, run the build first.",
+            'Check "main", which is relative to the configuration file. '
+            "If a build step generates it, run the build first.",
         )
     return language
 

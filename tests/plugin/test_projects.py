@@ -52,7 +52,7 @@ def test_a_test_without_a_project_says_where_it_looked(tmp_path: Path) -> None:
         ("start='now'", 'Did you mean "start_at"?'),
         ("'now'", "it takes keywords only, not 'now'"),
         ("start_at='tomorrow'", "start_at='tomorrow' is not a time; expected milliseconds since 1970, a datetime"),
-        ("limits={'stepz': 1}", 'There is no limit "stepz". The limits are: steps,'),
+        ("limits={'stepz': 1}", 'Unknown limit "stepz". Limits: steps,'),
         ("limits={'steps': 'many'}", "expected a whole number of 0 or more"),
         ("limits=5", 'expected a dict such as {"steps": 100}'),
         ("compat={'reject': True}", "there is no switch 'reject'; the switches are default_retry_delay,"),

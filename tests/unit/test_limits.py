@@ -1,4 +1,4 @@
-"""The table of limits: profiles, overrides, and that nothing of it is missing (row L2)."""
+"""The table of limits: profiles, overrides, and its completeness."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from stepwell.emulator.limits import MIB, TABLE, InvalidLimit, Limits
 
-#: Seed row L2: the sixteen limits of lopata, by our names (retention and concurrency have two each).
+#: The limits of the emulator lopata, by Stepwell's names.
 OF_LOPATA = [
     "concurrency",
     "retention_success_ms",
@@ -30,12 +30,12 @@ OF_LOPATA = [
 ]
 
 
-def test_every_field_has_a_row_in_the_same_order() -> None:
+def test_every_field_of_limits_is_a_row_of_the_table() -> None:
     assert [row.name for row in TABLE] == [field.name for field in fields(Limits) if field.name != "of_workflows"]
 
 
 @pytest.mark.parametrize("name", OF_LOPATA)
-def test_l2_each_limit_of_lopata_is_there_and_can_be_changed(name) -> None:
+def test_each_limit_of_lopata_exists_and_can_be_changed(name) -> None:
     value = "linear" if name == "retry_backoff" else 7
 
     assert getattr(Limits().with_overrides({name: value}), name) == value
@@ -53,7 +53,7 @@ def test_a_profile_is_its_column(row, profile) -> None:
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
-def test_a_row_says_what_it_is_and_where_the_figure_comes_from(row) -> None:
+def test_a_row_has_a_description_and_a_source(row) -> None:
     assert row.sentence
     assert row.source.startswith("https://developers.cloudflare.com/")
 
@@ -89,7 +89,7 @@ def test_the_documented_figures_of_paid_and_free(name, figures) -> None:
 
 @pytest.mark.parametrize("row", [row for row in TABLE if row.unit != "name"], ids=lambda row: row.name)
 @pytest.mark.parametrize("value", [-1, 1.5, "10", True, [], float("nan")])
-def test_what_is_no_whole_number_is_refused_with_the_unit(row, value) -> None:
+def test_a_value_that_is_not_a_whole_number_is_rejected_with_the_unit(row, value) -> None:
     with pytest.raises(InvalidLimit) as refused:
         Limits().with_overrides({row.name: value})
 
@@ -122,13 +122,13 @@ def test_null_switches_a_limit_off_where_it_can_be_off(row) -> None:
 
 
 @pytest.mark.parametrize("value", ["quadratic", None, 5])
-def test_an_unknown_backoff_names_those_there_are(value) -> None:
+def test_an_unknown_backoff_lists_the_valid_ones(value) -> None:
     with pytest.raises(InvalidLimit, match="constant, linear, exponential"):
         Limits().with_overrides({"retry_backoff": value})
 
 
 @pytest.mark.parametrize("name", OF_LOPATA)
-def test_l2_each_limit_of_lopata_can_be_that_of_one_workflow(name) -> None:
+def test_each_limit_of_lopata_can_be_set_for_one_workflow(name) -> None:
     value = "linear" if name == "retry_backoff" else 7
     limits = Limits().with_overrides({f"checkout.{name}": value})
 
@@ -137,7 +137,7 @@ def test_l2_each_limit_of_lopata_can_be_that_of_one_workflow(name) -> None:
     assert getattr(limits, name) == getattr(Limits(), name)
 
 
-def test_what_holds_for_all_holds_for_a_workflow_with_limits_of_its_own() -> None:
+def test_global_limits_apply_to_a_workflow_with_its_own_limits() -> None:
     limits = Limits().with_overrides({"steps": 3, "checkout.sleep_ms": 5}).with_overrides({"checkout.steps": 4})
 
     assert (limits.steps, limits.sleep_ms) == (3, Limits().sleep_ms)
@@ -145,24 +145,24 @@ def test_what_holds_for_all_holds_for_a_workflow_with_limits_of_its_own() -> Non
 
 
 @pytest.mark.parametrize("name", ["queue_max", "schedules_max", "cron_length", "workflow_name_length"])
-def test_what_counts_over_all_workflows_is_no_limit_of_one(name) -> None:
-    with pytest.raises(InvalidLimit, match=f'"{name}" is one of all Workflows together.*"checkout"'):
+def test_a_global_limit_cannot_be_set_for_one_workflow(name) -> None:
+    with pytest.raises(InvalidLimit, match=f'"{name}" is global.*"checkout"'):
         Limits().with_overrides({f"checkout.{name}": 5})
 
 
 def test_a_limit_of_one_workflow_is_checked_like_others() -> None:
-    with pytest.raises(InvalidLimit, match="There is no limit"):
+    with pytest.raises(InvalidLimit, match="Unknown limit"):
         Limits().with_overrides({"checkout.step": 5})
 
 
-def test_an_unknown_limit_names_those_there_are() -> None:
-    with pytest.raises(InvalidLimit, match=r'There is no limit "step".*steps') as refused:
+def test_an_unknown_limit_lists_the_known_ones() -> None:
+    with pytest.raises(InvalidLimit, match=r'Unknown limit "step".*steps') as refused:
         Limits().with_overrides({"step": 5})
 
     assert "retention_success_ms" in str(refused.value)
 
 
-def test_overrides_leave_the_rest_and_the_original_alone() -> None:
+def test_overrides_change_neither_other_limits_nor_the_original() -> None:
     original = Limits.profile("free")
     changed = original.with_overrides({"steps": 3})
 

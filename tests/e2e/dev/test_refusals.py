@@ -194,7 +194,7 @@ def test_an_unknown_setting_names_a_near_one(refused: Callable[..., str], projec
 
     said = refused(folder)
 
-    assert 'There is no setting "prot"' in said
+    assert 'Unknown setting "prot"' in said
     assert 'Did you mean "port"?' in said
 
 

@@ -83,12 +83,12 @@ def test_no_configuration_at_all_says_how_to_get_one(tmp_path: Path) -> None:
 
 
 def test_a_given_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"There is no configuration file .*nope\.jsonc"):
+    with pytest.raises(ConfigError, match=r"Configuration file .*nope\.jsonc not found"):
         find_config(tmp_path, tmp_path / "nope.jsonc")
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"There is no folder .*nope"):
+    with pytest.raises(ConfigError, match=r"Folder .*nope not found"):
         find_config(tmp_path / "nope")
 
 

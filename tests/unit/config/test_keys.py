@@ -140,7 +140,7 @@ class TestCompatibility:
 
         (problem,) = load(main="src/entry.py", compatibility_flags=flags).warnings
 
-        text = "Unknown compatibility flags, which do nothing here and which deploying refuses:"
+        text = "Unknown compatibility flags, ignored here and rejected by deployment:"
         assert problem.text == f'{text} "nodejs_compatt", "x_y".'
         assert '"nodejs_compat"' in problem.hint
 

@@ -134,7 +134,9 @@ class TestFiles:
         assert "stepwell" in refusal(files={"pyproject.toml": text})
 
     def test_the_configuration_file_cannot_be_chosen_in_a_file_beside_it(self, refusal: Callable[..., str]) -> None:
-        assert '"config" in stepwell.toml comes too late' in refusal(files={"stepwell.toml": 'config = "x.toml"'})
+        assert '"config" can\'t be set in stepwell.toml. Use --config.' in refusal(
+            files={"stepwell.toml": 'config = "x.toml"'}
+        )
 
 
 class TestPaths:
@@ -223,19 +225,19 @@ class TestValues:
     def test_limits_of_a_workflow_that_is_not_there_are_refused(self, refusal: Callable[..., str]) -> None:
         text = refusal({"limits": "my-flwo.steps=5"}, workflows=[FLOW])
 
-        assert '"limits" has a table for "my-flwo", which is no Workflow of this project (my-flow).' in text
+        assert '[limits.my-flwo]: this project has no Workflow "my-flwo" (Workflows: my-flow).' in text
 
     def test_schedules_are_part_of_the_paid_plan(self, refusal: Callable[..., str]) -> None:
         text = refusal({"limits_profile": "free"}, workflows=[{**FLOW, "schedules": "* * * * *"}])
 
-        assert "The Workflows have 1 cron expressions in all; the limit schedules_max is 0." in text
-        assert 'choose limits_profile = "paid"' in text
+        assert "The Workflows have 1 cron expressions in total; the limit schedules_max is 0." in text
+        assert 'set limits_profile = "paid"' in text
 
     def test_schedules_of_all_workflows_together_have_a_limit(self, refusal: Callable[..., str]) -> None:
         other = {**FLOW, "binding": "OTHER", "name": "other", "class_name": "Other"}
         workflows = [{**one, "schedules": [f"{n} * * * *" for n in range(51)]} for one in (FLOW, other)]
 
-        assert "102 cron expressions in all; the limit schedules_max is 100." in refusal(workflows=workflows)
+        assert "102 cron expressions in total; the limit schedules_max is 100." in refusal(workflows=workflows)
 
     @pytest.mark.parametrize(("limits", "what"), [("workflow_name_length=6", "name"), ("cron_length=8", "cron")])
     def test_names_and_expressions_have_a_longest(
@@ -278,8 +280,8 @@ class TestRefusals:
             ({"limits": 5}, "- --limits is 5; expected NAME=VALUE, more of them separated by commas."),
             ({"compat": ["reject_cycles=5"]}, '- --compat reject_cycles=VALUE is "5"; expected on or off.'),
             ({"compat": "reject_cycles"}, '- "compat" in the command line is ["reject_cycles"]; expected switches'),
-            ({"prot": 1}, '- There is no setting "prot" (in the command line).\n  Did you mean "port"?'),
-            ({"limits": "stepz=5"}, '- There is no limit "stepz".'),
+            ({"prot": 1}, '- Unknown setting "prot" (in the command line).\n  Did you mean "port"?'),
+            ({"limits": "stepz=5"}, '- Unknown limit "stepz".'),
             ({"limits": "steps=-1"}, '- Limit "steps" is '),
         ],
     )
@@ -294,14 +296,14 @@ class TestRefusals:
     def test_a_switch_that_is_near_to_none_gets_the_list(self, refusal: Callable[..., str]) -> None:
         text = refusal({"compat": ["x=1"]})
 
-        assert 'There is no setting "compat.x"' in text
-        assert "The switches are default_retry_delay, waiting_status, " in text
+        assert 'Unknown setting "compat.x"' in text
+        assert "Switches: default_retry_delay, waiting_status, " in text
 
     def test_a_variable_that_is_none_of_ours_is_warned_of(self, write_project: Callable[..., Path]) -> None:
         opened = open_project(write_project(), environ={"STEPWELL_PROT": "1", "OTHER": "2"})
 
         assert [str(warning) for warning in opened.project.warnings] == [
-            "There is no setting for the environment variable STEPWELL_PROT.\nDid you mean STEPWELL_PORT?"
+            "Unknown environment variable STEPWELL_PROT; ignored.\nDid you mean STEPWELL_PORT?"
         ]
 
     def test_a_file_is_named_as_such(self, refusal: Callable[..., str]) -> None:

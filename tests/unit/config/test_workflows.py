@@ -221,7 +221,7 @@ class TestUniqueNames:
         assert [workflow.script_name for workflow in project.config.workflows] == [None, "other"]
         (problem,) = project.warnings
         assert "duplicate(s) found" in problem.text
-        assert '"wrangler deploy" refuses it' in problem.hint
+        assert '"wrangler deploy" rejects it' in problem.hint
 
     def test_a_script_name_that_is_ones_own_makes_no_difference(self, errors: Texts) -> None:
         assert "duplicate(s)" in errors(workflows=[entry(), entry(binding="W2", script_name="w")])[0]
