@@ -104,6 +104,7 @@ COMPONENTS: Final[dict[str, Schema]] = {
     "VersionGraph": record({**_VERSION_NAMES, "graph": nullable({"type": "object"})}),
     "InstanceCreated": record(_CREATED),
     "Fired": record({"id": TEXT}),
+    "Called": record({"outcome": {"enum": ["ok", "exception"]}, "worker": TEXT, "cron": TEXT}),
     "InstanceRow": record(
         {
             **_CREATED,
@@ -231,6 +232,13 @@ WIPE: Final = {
     "properties": {
         "action": {"enum": ["terminate", "delete_finished", "delete"]},
         "workflow": {"type": "string", "description": "Only this Workflow; all if not given."},
+    },
+}
+CALL_SCHEDULED: Final = {
+    "type": "object",
+    "properties": {
+        "cron": {"type": "string", "description": "Expression that the handler receives."},
+        "worker": {"type": "string", "description": "Name of the Worker; the first one if absent."},
     },
 }
 FIRE: Final = {

@@ -24,8 +24,7 @@ from stepwell.emulator.storage.sqlite import SqliteStore
 from stepwell.emulator.threads.engine_thread import EngineThread
 from stepwell.emulator.web.notices import Notices
 from stepwell.emulator.web.parts import ServerParts
-from stepwell.emulator.web.scheduled import call_scheduled
-from stepwell.emulator.worker.host import Generation, WorkerCodeError, WorkerHost
+from stepwell.emulator.worker.host import Generation, WorkerCodeError, WorkerHost, call_scheduled
 from stepwell.emulator.worker.hosts import Hosts
 from stepwell.emulator.worker.neighbours import Registry, neighbour_of
 

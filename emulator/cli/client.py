@@ -220,6 +220,11 @@ class Client:
         body = {"action": action} if workflow is None else {"action": action, "workflow": workflow}
         return self.request("POST", urls.WIPE, body)
 
+    def call_scheduled(self, cron: str, worker: str | None) -> Json:
+        """Call a Worker's `scheduled` handler. Raises `ClientError` for a Worker that does not run."""
+        body = {"cron": cron, "worker": worker}
+        return self.request("POST", urls.CALL_SCHEDULED, {name: value for name, value in body.items() if value})
+
     def fire_schedule(self, name: str, cron: str | None) -> Json:
         return self.request("POST", urls.schedule(name), {} if cron is None else {"cron": cron})
 

@@ -104,6 +104,7 @@ def routes(parts: ServerParts) -> list[Route]:
             f"{BASE}/workflows/{{workflow}}/schedule", actions.answering(actions.fire_schedule), methods=["POST"]
         ),
         Route(f"{BASE}/clock/advance", actions.answering(actions.advance), methods=["POST"]),
+        Route(f"{BASE}/clock/scheduled", actions.answering(actions.call_scheduled), methods=["POST"]),
         Route(f"{BASE}/clock/stop", actions.answering(actions.stop_clock), methods=["POST"]),
         Route(f"{BASE}/{{rest:path}}", shown.get(_nothing)),
     ]

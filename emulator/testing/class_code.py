@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import re
 from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +21,9 @@ from stepwell.bindings.workflow import Workflow
 from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
 from stepwell.emulator.engine.engine import Engine
 from stepwell.emulator.testing.code import Ports
+from stepwell.emulator.testing.output import print_tagged
 from stepwell.emulator.worker.python.generation import js_event
+from stepwell.emulator.worker.python.output import end_output, enter_output, routed_output
 
 
 @dataclass
@@ -33,6 +36,7 @@ class ClassCode:
     env: Mapping[str, object]
     implicit: bool
     _background: set[asyncio.Future[Any]] = field(default_factory=set)
+    _closing: ExitStack = field(default_factory=ExitStack)
 
     @property
     def bindings(self) -> Mapping[str, str]:
@@ -43,6 +47,7 @@ class ClassCode:
         return [self.definition]
 
     async def load(self, engine: Engine, ports: Ports) -> None:
+        self._closing.enter_context(routed_output())
         version = Version(f"{self.definition.name}-test")
         engine.define(self.definition, self._runner(engine, ports), version)
 
@@ -50,10 +55,14 @@ class ClassCode:
         async def run(event: RunEvent, port: StepPort) -> Encoded:
             runtime = self._runtime(engine, ports)
             enter_runtime(runtime)
-            workflow = self.kind(ExecutionContext(), runtime.env)
-            result = workflow.run(js_event(event), step_of(port, implicit=self.implicit))
-            if inspect.isawaitable(result):
-                result = await result
+            enter_output(print_tagged)
+            try:
+                workflow = self.kind(ExecutionContext(), runtime.env)
+                result = workflow.run(js_event(event), step_of(port, implicit=self.implicit))
+                if inspect.isawaitable(result):
+                    result = await result
+            finally:
+                end_output()
             return UNDEFINED_TEXT if result is None else encode_returned(result, getattr(self.kind, "run", None))
 
         return run
@@ -69,11 +78,12 @@ class ClassCode:
         task.add_done_callback(self._background.discard)
 
     def again(self) -> ClassCode:
-        return replace(self, _background=set())
+        return replace(self, _background=set(), _closing=ExitStack())
 
     async def stop(self) -> None:
         for task in list(self._background):
             task.cancel()
+        self._closing.close()
 
 
 def check_class(kind: object) -> type:

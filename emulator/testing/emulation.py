@@ -253,7 +253,7 @@ class Emulation:
         return await self.started()
 
     async def _stop_codes(self) -> None:
-        for code in self.codes:
+        for code in reversed(self.codes):  # each puts back the output streams that it found
             await code.stop()
 
     async def close(self) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
-import sys
 import tempfile
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +17,10 @@ from stepwell.emulator.app.assembly import definition_of
 from stepwell.emulator.config import Opened
 from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
 from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.engine.time.schedules import ScheduledHandler
 from stepwell.emulator.testing.code import Ports
-from stepwell.emulator.worker.console import ConsoleLine
-from stepwell.emulator.worker.host import WorkerHost
+from stepwell.emulator.testing.output import print_tagged
+from stepwell.emulator.worker.host import WorkerHost, call_scheduled
 
 if TYPE_CHECKING:
     from stepwell.emulator.worker.hosts import Hosts
@@ -58,6 +58,9 @@ class ProjectCode:
         for definition in self.definitions:
             version = Version(f"{generation.version_id}-{definition.name}", generation.language, generation.source)
             engine.define(definition, generation.runners.get(definition.class_name), version)
+        config = self.opened.project.config
+        if config.crons:
+            engine.schedules.handle(config.name, ScheduledHandler(config.crons, partial(call_scheduled, host)))
 
     def _build(self, engine: Engine, ports: Ports) -> Hosts:
         from stepwell.emulator.worker.hosts import Hosts
@@ -72,7 +75,7 @@ class ProjectCode:
             ports=lambda _: own,
             port=by_workflow.get,
             now_ms=engine.clock.now,
-            emit=_print,
+            emit=print_tagged,
             state=self._scratch.folder,
         )
 
@@ -94,13 +97,6 @@ class Scratch:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="stepwell-test-"))
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-
-
-def _print(line: ConsoleLine) -> None:
-    """What user code prints belongs to the output of the test, with the instance and the step that print it."""
-    where = " ".join(part for part in (line.instance_id, line.step) if part)
-    tag = f"[{where}] " if where else ""
-    print(f"{tag}{line.text}", file=sys.stderr if line.level > logging.INFO else sys.stdout)
 
 
 def _time_zone_put_back() -> Callable[[], None]:

@@ -70,6 +70,10 @@ def step(name: str, instance_id: str, step_name: str, step_type: str, account: s
     return with_query(f"{instance(name, instance_id, account)}/step", {"name": step_name, "type": step_type})
 
 
+#: Where a Worker's `scheduled` handler is called with Stepwell's own API.
+CALL_SCHEDULED: Final = f"{LOCAL}/scheduled"
+
+
 def schedule(name: str) -> str:
     """Where a schedule of a Workflow is fired."""
     return f"{LOCAL}/workflows/{segment(name)}/schedule"

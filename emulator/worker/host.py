@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,9 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from stepwell.bindings.errors import HostCrashed as HostCrashed
 from stepwell.bindings.ports import Runner
+from stepwell.bindings.tracebacks import error_text
+
+_log = logging.getLogger("stepwell.worker")
 
 Language: TypeAlias = Literal["python", "javascript"]
 
@@ -92,3 +96,13 @@ class WorkerHost(Protocol):
         ...
 
     async def stop(self) -> None: ...
+
+
+async def call_scheduled(host: WorkerHost, cron: str, scheduled_at: int) -> bool:
+    """Call the `scheduled` handler on the engine's loop and log its error. Returns whether it succeeded."""
+    try:
+        await host.scheduled(cron, scheduled_at)
+    except Exception as error:  # noqa: BLE001 - the Worker's handler may raise anything
+        _log.error("Uncaught (in scheduled) %s", error_text(error))
+        return False
+    return True

@@ -74,3 +74,24 @@ def test_a_marker_that_means_nothing_fails_before_any_test_runs(tmp_path: Path, 
     assert result.code == 4
     assert "test_it.py::test_it: @pytest.mark.workflows: " in result.output
     assert said in result.output
+
+
+def test_cron_triggers_of_a_worker_fire_when_the_clock_is_advanced(tmp_path: Path) -> None:
+    write_worker(tmp_path)
+    wrangler, entry = tmp_path / "wrangler.jsonc", tmp_path / "src" / "entry.py"
+    wrangler.write_text(wrangler.read_text()[:-1] + ', "triggers": {"crons": ["0 * * * *"]}}')
+    entry.write_text(
+        "from workers import WorkerEntrypoint\n"
+        + entry.read_text()
+        + "\n\nclass Default(WorkerEntrypoint):\n    async def scheduled(self, controller, env, ctx):\n"
+        "        await self.env.FLOW.create({'id': 'by-cron', 'params': {'n': 1}})\n"
+    )
+    (tmp_path / "test_it.py").write_text(
+        "async def test_it(workflows, clock):\n    await clock.advance('1 minute')\n"
+        "    await clock.advance('1 hour')\n    instance = await workflows.FLOW.get('by-cron')\n"
+        "    assert await instance.result() == 1\n"
+    )
+
+    case = run_pytest(tmp_path).cases["test_it"]
+
+    assert case.outcome == "passed", case.text

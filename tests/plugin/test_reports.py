@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from workers import WorkflowEntrypoint
 
 from tests.plugin.running import Result, run_pytest, write_suite, write_worker
 
@@ -198,3 +199,20 @@ def test_a_run_without_workflows_imports_nothing_of_the_engine(tmp_path) -> None
     )
 
     assert run_pytest(tmp_path, "-q").code == 0
+
+
+async def test_output_of_a_class_defined_in_a_test_names_its_instance_and_step(workflows, capsys) -> None:
+    class Prints(WorkflowEntrypoint):
+        async def run(self, event, step):
+            print("outside")
+
+            @step.do("one")
+            async def one():
+                print("inside")
+
+            await one()
+
+    workflows.define(Prints)
+    await (await workflows.PRINTS.create(id="order-1")).result()
+
+    assert capsys.readouterr().out == "[order-1] outside\n[order-1 one-1] inside\n"

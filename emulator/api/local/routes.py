@@ -156,6 +156,21 @@ def scheduled_endpoint(parts: ServerParts) -> Any:
     return scheduled
 
 
+async def call_handler(call: Call) -> Response:
+    """Calls the `scheduled` handler of a Worker now; without `cron` it receives the only trigger there is."""
+    body, parts = call.json_object(), call.parts
+    worker = clean_text(body.get("worker", ""), "worker")
+    host = host_of(parts, worker)
+    if host is None:
+        names = ", ".join(host.name for host in parts.hosts)
+        raise ApiError("body", f'There is no Worker "{worker}". Workers: {names}.')
+    handler = parts.engine.schedules.handlers.get(host.name)
+    crons = () if handler is None else handler.crons
+    cron = clean_text(body.get("cron") or (crons[0] if len(crons) == 1 else ""), "cron")
+    good = await parts.thread.call(call_scheduled, host, cron, call.now())
+    return success({"outcome": "ok" if good else "exception", "worker": host.name, "cron": cron})
+
+
 # -- schedules of Workflows
 async def fire_schedule(call: Call) -> Response:
     """Creates the instance of a schedule now. Its own times stay as they are."""
@@ -197,6 +212,16 @@ def table() -> list[Endpoint]:
             body=schemas.WIPE,
             body_required=True,
             errors=("body", "workflow.not_found"),
+        ),
+        Endpoint(
+            "POST",
+            urls.CALL_SCHEDULED.removeprefix(urls.LOCAL),
+            call_handler,
+            "call_scheduled",
+            "Calls a Worker's scheduled handler now",
+            named("Called"),
+            body=schemas.CALL_SCHEDULED,
+            errors=("body",),
         ),
         Endpoint(
             "POST",

@@ -261,6 +261,16 @@ class Actions:
         made = await self._thread.call(self._engine.fire_schedule, workflow.name, form.get("cron"))
         return f"Created {made}", Urls().instance(workflow.name, made)
 
+    async def call_scheduled(self, _: Request, form: Form) -> Done:
+        """Calls a Worker's `scheduled` handler now, with the expression of one of its cron triggers."""
+        worker, cron = form.get("worker", ""), form.get("cron", "")
+        handler = self._engine.schedules.handlers.get(worker)
+        if handler is None or cron not in handler.crons:
+            raise Refused(f'The Worker "{worker}" has no cron trigger "{cron}".')
+        if not await self._thread.call(handler.call, cron, self._reads.now()):
+            raise Refused("The scheduled handler failed. The terminal shows why.")
+        return f"Called the scheduled handler of {worker}", None
+
     # -- the clock
     async def advance(self, _: Request, form: Form) -> Done:
         """Move the clock by a duration, to the next wake, or to a time."""

@@ -96,6 +96,10 @@ class Urls:
         """`like` is the instance to duplicate, `carry` the last step whose result is kept, `replace` changes it."""
         return with_query(f"{self.workflow(name)}/create", {"like": like, **query})
 
+    def call_scheduled(self) -> str:
+        """Where a Worker's `scheduled` handler is called by hand."""
+        return f"{self.clock()}/scheduled"
+
     def schedule(self, name: str) -> str:
         """Where a schedule is fired by hand."""
         return f"{self.workflow(name)}/schedule"

@@ -97,3 +97,40 @@ def test_the_dashboard_fires_a_schedule(dev: Start, folder: Path) -> None:
 
     assert answer.status_code == 303
     assert len(instances(server)) == 1
+
+
+def test_the_clock_page_calls_a_scheduled_handler(dev: Start, folder: Path) -> None:
+    server = dev(folder)
+    assert (
+        'aria-label="Call the scheduled handler with */20 * * * * now"'
+        in server.http.get("/__dashboard/clock").text
+    )
+
+    answer = server.http.post(
+        "/__dashboard/clock/scheduled",
+        data={"worker": "worker", "cron": "*/20 * * * *"},
+        headers={"Origin": server.url},
+    )
+
+    assert answer.status_code == 303
+    server.until_output(r"trigger \*/20")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], 0, 'Called the scheduled handler with cron "*/20 * * * *".'),
+        (["0 9 * * *"], 0, 'Called the scheduled handler with cron "0 9 * * *".'),
+        (["fail"], 1, 'The scheduled handler failed with cron "fail". The terminal of stepwell dev shows why.'),
+        (["--worker", "other"], 1, 'There is no Worker "other". Workers: worker.'),
+    ],
+)
+def test_the_command_line_calls_a_scheduled_handler(
+    dev: Start, folder: Path, arguments: list[str], code: int, said: str
+) -> None:
+    port = dev(folder, "--no-schedules").url.rpartition(":")[2]
+
+    result = CliRunner().invoke(main, ["scheduled", *arguments, "--port", port])
+
+    assert result.exit_code == code
+    assert said in result.output
