@@ -81,7 +81,7 @@ _STEP: Final = record(
         "config": _CONFIG,
         "attempts": listed(_ATTEMPT),
     },
-    {"output": ANY, "next_attempt": record({"attempt": COUNT, "at": TIME})},
+    {"output": ANY, "next_attempt": record({"attempt": COUNT, "at": TIME}), "carried": FLAG},
 )
 _PAUSE_LIKE: Final = {"name": TEXT, "start": TIME, "end": TIME, "finished": FLAG, "error": nullable(ERROR)}
 

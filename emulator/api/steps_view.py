@@ -112,7 +112,7 @@ class Steps:
             output = f',"output":{self._output(step)}'
         return (
             f'{{"name":{_quoted(step.public_name)},"type":"step",{times},"success":{success},'
-            f'"config":{step.config},"attempts":{attempts}{output}{self._next_attempt(step)}}}'
+            f'"config":{step.config},"attempts":{attempts}{output}{self._next_attempt(step)}{self._carried(step)}}}'
         )
 
     def _next_attempt(self, step: StepRow) -> str:
@@ -120,6 +120,11 @@ class Steps:
         if self.explorer or step.state is not StepState.RETRYING or step.due_at is None:
             return ""
         return f',"next_attempt":{{"attempt":{step.attempts + 1},"at":{_json_time(step.due_at)}}}'
+
+    def _carried(self, step: StepRow) -> str:
+        """Marks a result that was copied from another instance; Cloudflare has none."""
+        is_carried = step.attempts == 0 and step.state is StepState.COMPLETED and not self.explorer
+        return ',"carried":true' if is_carried else ""
 
     def _output(self, step: StepRow) -> str:
         """The stored text itself where nothing of it is to be hidden or written otherwise."""

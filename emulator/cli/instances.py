@@ -10,10 +10,11 @@ import click
 
 from stepwell.emulator.cli.main import Group
 from stepwell.emulator.cli.target import CommandContext, confirm, confirmed, read_json, server_options
-from stepwell.emulator.storage.records import TERMINABLE, Status
+from stepwell.emulator.storage.records import TERMINABLE, Status, Trigger
 
 _STATUSES: Final = tuple(map(str, Status))
 _TERMINABLE: Final = tuple(map(str, TERMINABLE))
+_TRIGGERS: Final = tuple(map(str, Trigger))
 _ID_HELP: Final = "ID may be `latest` for the newest instance."
 _MOST_DELETED: Final = 100
 
@@ -27,6 +28,7 @@ def instances() -> None:
 @click.argument("name", required=False)
 @click.option("--reverse", is_flag=True, help="Reverse the order within the page.")
 @click.option("--status", type=click.Choice(_STATUSES), help="Only instances in this status.")
+@click.option("--trigger", type=click.Choice(_TRIGGERS), help="Only instances that this created. Stepwell only.")
 @click.option("--date-start", help="Only instances created at or after this date or time (ISO 8601, UTC).")
 @click.option(
     "--date-end",

@@ -151,6 +151,7 @@ def print_step(step: Mapping[str, Any], *, with_output: bool, limit: int, has_en
             "End" if finished else "Until": None if is_abandoned else time(step["end"]),
             "Duration": None if is_abandoned else duration(step["start"], step["end"]),
             "State": "[yellow]abandoned: the instance ended first[/]" if is_abandoned else None,
+            "Result": "kept from another instance" if step.get("carried") else None,
             "Success": {None: None, True: "[green]yes[/]", False: "[red]no[/]"}[step.get("success")],
             "Error": error(step.get("error")),
             "Next": None if is_abandoned else _next_attempt(step),

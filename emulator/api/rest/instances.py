@@ -12,7 +12,7 @@ from stepwell.emulator.api import details, pages, views
 from stepwell.emulator.api.endpoints import Call
 from stepwell.emulator.api.steps_view import View
 from stepwell.emulator.engine.names import is_reserved
-from stepwell.emulator.storage.records import TERMINABLE, InstanceRow, PageFilter, Status, WorkflowRow
+from stepwell.emulator.storage.records import TERMINABLE, InstanceRow, PageFilter, Status, Trigger, WorkflowRow
 from stepwell.emulator.web import bodies, commands
 from stepwell.emulator.web.answers import success, success_with
 from stepwell.emulator.web.errors import ApiError
@@ -41,7 +41,10 @@ def wanted_instances(workflow: WorkflowRow, query: Mapping[str, Any]) -> PageFil
     if start is not None and end is not None and start > end:
         raise BadValue("date_start: must not be after date_end")
     statuses = (Status(query["status"]),) if "status" in query else ()
-    return PageFilter(workflow=workflow.key, statuses=statuses, created_from=start, created_to=end)
+    triggers = (Trigger(query["trigger"]),) if "trigger" in query else ()
+    return PageFilter(
+        workflow=workflow.key, statuses=statuses, triggers=triggers, created_from=start, created_to=end
+    )
 
 
 def version_ids(call: Call, workflow: WorkflowRow) -> dict[int, str]:

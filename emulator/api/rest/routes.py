@@ -15,7 +15,7 @@ from stepwell.emulator.api.endpoints import METHODS, Endpoint, refusal_of, resou
 from stepwell.emulator.api.rest import instances as instances
 from stepwell.emulator.api.rest import workflows as workflows
 from stepwell.emulator.api.schemas import listed, named
-from stepwell.emulator.storage.records import TERMINABLE
+from stepwell.emulator.storage.records import TERMINABLE, Trigger
 from stepwell.emulator.web import answers, kinds, urls
 from stepwell.emulator.web.errors import ApiError
 from stepwell.emulator.web.kinds import BadValue, OneOf, Query, Text, WholeNumber
@@ -125,7 +125,9 @@ def _version_rows() -> list[Endpoint]:
 
 def _list_rows() -> list[Endpoint]:
     direction = Query("direction", OneOf(("asc", "desc")), "Oldest or newest first; desc if not given.")
-    filters = (kinds.STATUS, kinds.DATE_START, kinds.DATE_END)
+    triggers = tuple(map(str, Trigger))
+    trigger = Query("trigger", OneOf(triggers), "Only instances that this created. Stepwell only.")
+    filters = (kinds.STATUS, kinds.DATE_START, kinds.DATE_END, trigger)
     return [
         Endpoint(
             "GET",

@@ -230,3 +230,11 @@ async def test_instances_of_another_workflow_are_not_in_the_list(world: Any, api
     await world.create("one")
 
     assert await api.get(f"{rest}/other/instances") == []
+
+
+async def test_the_list_can_be_filtered_by_what_created_an_instance(world: Any, api: Any) -> None:
+    await world.start(nap)
+    await world.create("by-binding")
+
+    assert ids(await api.get("?trigger=binding")) == ["by-binding"]
+    assert ids(await api.get("?trigger=cron")) == []

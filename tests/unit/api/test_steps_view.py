@@ -187,3 +187,10 @@ def test_a_step_that_is_tried_again_says_which_attempt_comes_when() -> None:
 
     assert view["next_attempt"] == {"attempt": 2, "at": "1970-01-01T00:01:00.000Z"}
     assert "next_attempt" not in local
+
+
+def test_a_result_that_was_copied_from_another_instance_is_marked() -> None:
+    own, copied = views([step(), step(seq=2, attempts=0)])
+
+    assert "carried" not in own
+    assert copied["carried"] is True

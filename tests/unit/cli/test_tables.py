@@ -47,3 +47,9 @@ def test_a_step_says_when_its_next_attempt_comes(capsys: pytest.CaptureFixture[s
     print_step({**step, "success": None, "next_attempt": following}, with_output=True, limit=100, has_ended=False)
 
     assert "attempt 2 at 2026-03-01" in capsys.readouterr().out
+
+
+def test_a_step_says_that_its_result_was_kept_from_another_instance(capsys: pytest.CaptureFixture[str]) -> None:
+    print_step({**OPEN, "success": True, "carried": True}, with_output=True, limit=100, has_ended=True)
+
+    assert "kept from another instance" in capsys.readouterr().out
