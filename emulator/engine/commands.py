@@ -108,6 +108,7 @@ class Commands:
         store, now = self._core.store, self._core.clock.now()
         row = store.instance(instance.key)
         paused_at = row.paused_at if row is not None and row.paused_at is not None else now
+        ended = store.ended_while_paused(instance.key)
         wake_at = store.move_deadlines(instance.key, now - paused_at)
         if not instance.started:
             self._passes.queue(instance, NEW)
@@ -121,6 +122,8 @@ class Commands:
         elif self._passes.may_go_on(instance):
             instance.become(Status.RUNNING)
             store.resume(instance.key, Status.RUNNING, now, wake_at)
+            if ended:
+                instance.log(_T.WORKFLOW_QUEUED)
             self._passes.start(instance, PassCause.RESUME)
         else:
             self._passes.queue(instance, AGAIN)

@@ -216,7 +216,14 @@ class SqliteStore(SqliteReader):
 
     def was_rested(self, key: int) -> bool:
         row = self._one("was_rested", (key,))
-        return bool(row and row[0])
+        return row is not None and row[0] == 1
+
+    def end_while_paused(self, key: int) -> None:
+        self._write("end_while_paused", (key,))
+
+    def ended_while_paused(self, key: int) -> bool:
+        row = self._one("was_rested", (key,))
+        return row is not None and row[0] == 2
 
     def resume(self, key: int, status: Status, at: int, wake_at: int | None) -> None:
         self._write("resume_instance", (STATUS_CODES[status], at, wake_at, key))

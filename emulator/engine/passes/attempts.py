@@ -90,7 +90,7 @@ class Attempts:
                 await self._core.commits.durable()
                 await self._core.commits.give_way()
                 self._run.reached(Point.AFTER_RESULT, row)
-                self._run.after_step()
+                self._run.after_step(settled=True)
                 return outcome
             await self._fail_or_wait(row, settings, outcome)
             await self._run.before_step()
@@ -309,7 +309,7 @@ class Attempts:
         self._fail(row, logged, thrown)
         await self._core.commits.durable()
         self._run.reached(Point.AFTER_FAILURE, row)
-        self._run.after_step()
+        self._run.after_step(settled=True)
         raise WorkerError(thrown)
 
     def _fail(self, row: StepRow, logged: ErrorInfo, thrown: ErrorInfo, *, silent: bool = False) -> None:

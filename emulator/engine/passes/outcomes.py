@@ -68,6 +68,7 @@ class Outcomes:
             # A pause that was asked for before run() returned wins; after resume it returns again.
             if instance.status is Status.WAITING_FOR_PAUSE:
                 self.pause(instance, rested=False)
+            self._core.store.end_while_paused(instance.key)
             run.release()
             self._ended(instance)
             return
@@ -91,6 +92,11 @@ class Outcomes:
     async def raised(self, run: Run, error: ErrorInfo) -> None:
         """Errors the instance, after its rollbacks."""
         run.reached(Point.BEFORE_END)
+        if run.instance.status is Status.PAUSED:  # after resume it raises again
+            self._core.store.end_while_paused(run.instance.key)
+            run.release()
+            self._ended(run.instance)
+            return
         self._warn_of_steps(run)
         rollbacks = self._rollbacks(run)
         public = self.public_error(run.instance, error)

@@ -348,7 +348,9 @@ class Run:
         if instance.status is Status.RUNNING and not self.supersede:
             return False
         if instance.status is Status.PAUSED:
-            raise RunAborted  # the pass ends as soon as its last result is stored
+            # Only here, not once its last result is stored: run() may also end without another step.
+            self.owner.drop(self)
+            raise RunAborted
         if self.executing:
             # Steps inside a callback belong to the step that executes, which nothing holds back.
             return not _is_inside_a_step(instance) and (self.supersede or instance.status is not Status.RUNNING)
@@ -394,9 +396,11 @@ class Run:
         if self.executing == 0 and len(self.waits):
             self._settle_soon()
 
-    def after_step(self) -> None:
-        """The result is stored; goes on unless the pass ends here."""
+    def after_step(self, *, settled: bool = False) -> None:
+        """The attempt is stored; goes on unless the pass ends here. `settled`: no attempt of the step follows."""
         if self.instance.status is Status.PAUSED:
+            if settled and self.attached and not len(self.waits):
+                return
             self.owner.drop(self)
         elif self.supersede and self.executing == 0:
             self.owner.superseded(self)

@@ -95,9 +95,12 @@ UPDATE instance SET status = ?, modified_at = ?, wake_at = ?, queue_rank = NULL,
 UPDATE instance SET status = 0, modified_at = ?, wake_at = NULL, paused_at = NULL, queue_rank = ? WHERE key = ?;
 
 -- name: pause_instance
--- rested: there was no run in memory, and there need be none after resume until the wake.
+-- rested: 1: there was no run in memory, and there need be none after resume until the wake; 2: run() ended.
 UPDATE instance SET status = 2, modified_at = ?2, paused_at = ?2, wake_at = NULL, queue_rank = NULL, rested = ?3
 WHERE key = ?1;
+
+-- name: end_while_paused
+UPDATE instance SET rested = 2 WHERE key = ?;
 
 -- name: resume_instance
 UPDATE instance SET status = ?, modified_at = ?, wake_at = ?, paused_at = NULL, rested = NULL WHERE key = ?;

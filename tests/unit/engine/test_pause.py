@@ -67,6 +67,35 @@ async def test_the_trace_of_a_pause_during_a_step(world) -> None:
     ]
 
 
+@pytest.mark.parametrize("ends_by", ["returning", "raising"])
+async def test_a_run_that_ends_while_it_is_paused_is_queued_after_resume(world, ends_by: str) -> None:
+    release = asyncio.Event()
+
+    async def flow(params, step):
+        await step.do("a", release.wait)
+        if ends_by == "raising":
+            raise ValueError("over")
+
+    await world.start(flow)
+    await world.begin()
+    await world.flow.pause("one")
+    release.set()
+    await world.idle()
+    assert world.status() == "paused"
+    await world.flow.resume("one")
+    await world.idle()
+
+    assert world.trace(moods=True)[5:] == [
+        "workflow_waiting_for_pause",
+        "workflow_paused",
+        "attempt_completed a-1 1",
+        "step_completed a-1",
+        "workflow_queued",
+        "workflow_running",
+        "workflow_completed" if ends_by == "returning" else "workflow_errored",
+    ]
+
+
 async def test_resumed_before_the_step_has_ended_the_run_goes_on_in_memory(world) -> None:
     release = asyncio.Event()
 
@@ -575,9 +604,9 @@ async def test_pausing_itself_inside_a_callback_takes_effect_after_the_callback(
     await world.start(flow)
     await world.create()
     assert world.status() == "paused"
-    assert world.journal == ["after the call"]
+    assert world.journal == ["after the call", "run goes on"]
     await world.flow.resume("one")
     await world.idle()
 
     assert world.status() == "complete"
-    assert world.journal == ["after the call", "run goes on"]
+    assert world.journal == ["after the call", "run goes on", "run goes on"]
