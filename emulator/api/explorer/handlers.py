@@ -134,9 +134,11 @@ async def send_event(call: Call) -> Response:
 
 async def delete_batch(call: Call) -> Response:
     workflow = call.workflow()
-    ids = call.json_object().get("instances")
+    body = call.json_object()
+    ids = body.get("instances")
     if not isinstance(ids, list):
-        raise BadValue("instances: Invalid input: expected array, received undefined")
+        word = _word(ids) if "instances" in body else "undefined"
+        raise BadValue(f"instances: Invalid input: expected array, received {word}")
     if not ids:
         raise BadValue("instances: Too small: expected array to have >=1 items")
     if len(ids) > 100:
@@ -152,5 +154,5 @@ async def delete_batch(call: Call) -> Response:
 
 def _word(data: object) -> str:
     """JavaScript's word for the kind of a JSON value."""
-    words = {list: "array", dict: "object", bool: "boolean", type(None): "null"}
+    words = {str: "string", list: "array", dict: "object", bool: "boolean", type(None): "null"}
     return words.get(type(data), "number")

@@ -11,13 +11,16 @@ _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
 _UNITS: Final = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s"))
 
+#: Below this, a tenth of a millisecond is worth showing.
+_SHOWS_FRACTIONS_MS: Final = 10
+
 
 def duration(ms: float) -> str:
-    """Two units at most: "850 ms", "4.2 s", "3 min 20 s", "2 d 4 h"."""
+    """Two units at most: "2.5 ms", "850 ms", "4.2 s", "3 min 20 s", "2 d 4 h"."""
     if ms < 0:
         return f"-{duration(-ms)}"
     if ms < _SECOND:
-        return f"{round(ms)} ms"
+        return f"{ms:.1f}".removesuffix(".0") + " ms" if ms < _SHOWS_FRACTIONS_MS else f"{round(ms)} ms"
     if ms < 10 * _SECOND:
         return f"{ms / _SECOND:.1f}".removesuffix(".0") + " s"
     for index, (size, name) in enumerate(_UNITS):

@@ -18,7 +18,7 @@ from typing import Final
 
 from stepwell.bindings import values
 from stepwell.bindings.context import current_step
-from stepwell.bindings.durations import InvalidDuration, describe_ms, duration_ms, exact_ms
+from stepwell.bindings.durations import InvalidDuration, describe_ms, exact_ms
 from stepwell.bindings.errors import (
     EngineError,
     ErrorInfo,
@@ -298,7 +298,7 @@ class Steps:
             raise stored_error(row)
         await self._end_of_records(row)
         if is_new:
-            row.due_at = due_in(self._core.clock, timeout_ms)
+            row.due_at = due_in(self._core.clock, int(timeout_ms))
             timeout = ("timeout",) if given.get("timeout") is not None else ()
             self._core.store.insert_step(self._run.instance.key, row, site, timeout)
             self._run.instance.log(_T.WAIT_STARTED, step=row.seq)
@@ -314,12 +314,12 @@ class Steps:
             output = await self._run.wait(row, row.due_at or 0, self._timed_out, kind)
         return output if output is not None else UNDEFINED_TEXT
 
-    def _wait_timeout(self, name: str, given: Mapping[str, object]) -> int:
+    def _wait_timeout(self, name: str, given: Mapping[str, object]) -> int | float:
         limits = self._limits
         if (timeout := given.get("timeout")) is None:
             return limits.wait_timeout_default_ms
         try:
-            ms = duration_ms(timeout, lenient=self._core.compat.lenient_durations)
+            ms = exact_ms(timeout, lenient=self._core.compat.lenient_durations)
         except InvalidDuration as error:
             raise EngineError(str(error), name="TypeError") from None
         least, most = limits.wait_timeout_min_ms, limits.wait_timeout_max_ms
@@ -408,12 +408,12 @@ def stored_error(row: StepRow) -> WorkerError:
     return WorkerError(ErrorInfo.from_json(json.loads(row.error or "{}")))
 
 
-def _timestamp_ms(timestamp: object) -> int:
+def _timestamp_ms(timestamp: object) -> int | float:
     """The time that sleepUntil was given. Raises the `EngineError` of a bad one."""
     if isinstance(timestamp, datetime):
         return values.datetime_ms(timestamp)
     if isinstance(timestamp, int | float) and math.isfinite(timestamp):
-        return int(timestamp)
+        return exact_ms(+timestamp)  # true is 1, as in JavaScript
     if isinstance(timestamp, str):
         try:
             parsed = datetime.fromisoformat(timestamp)

@@ -259,7 +259,8 @@ async def test_what_the_binding_refuses_is_told_in_its_words(world: Any, api: An
     [
         ([], "instances: Too small: expected array to have >=1 items"),
         (["a"] * 101, "instances: Too big: expected array to have <=100 items"),
-        ("a", "instances: Invalid input: expected array, received undefined"),
+        ("a", "instances: Invalid input: expected array, received string"),
+        (None, "instances: Invalid input: expected array, received null"),
         (["a", 1], "instances.1: Invalid input: expected string, received number"),
         ([None], "instances.0: Invalid input: expected string, received null"),
         (["a.b"], r"instances.0: Invalid string: must match pattern /^[a-zA-Z0-9, *\/#_-]+$/"),

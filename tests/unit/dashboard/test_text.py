@@ -9,6 +9,8 @@ from stepwell.emulator.dashboard.parts import text
     ("ms", "shown"),
     [
         (0, "0 ms"),
+        (2.5, "2.5 ms"),
+        (3, "3 ms"),
         (999, "999 ms"),
         (4_200, "4.2 s"),
         (5_000, "5 s"),
@@ -18,7 +20,7 @@ from stepwell.emulator.dashboard.parts import text
         (-500, "-500 ms"),
     ],
 )
-def test_a_duration_has_two_units_at_most(ms: int, shown: str) -> None:
+def test_a_duration_has_two_units_at_most(ms: float, shown: str) -> None:
     assert text.duration(ms) == shown
 
 

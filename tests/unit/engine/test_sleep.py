@@ -363,3 +363,25 @@ async def test_a_fraction_of_a_millisecond_stays_in_the_history(world, duration,
     await world.advance(10)
 
     assert json.loads(world.steps()["nap-1"].config)["durationMs"] == shown
+
+
+async def test_a_fraction_of_a_millisecond_of_a_timeout_stays_in_the_history(world) -> None:
+    async def flow(params, step):
+        await step.wait("go", "go", "1.0005 seconds")
+
+    await world.start(flow)
+    await world.create("one")
+    await world.idle()
+
+    assert json.loads(world.steps()["go-1"].config)["timeoutMs"] == 1000.5
+
+
+async def test_a_fraction_of_a_millisecond_of_a_moment_stays_in_the_history(world) -> None:
+    async def flow(params, step):
+        await step.sleep_until("nap", world.clock.now() + 5000.5)
+
+    await world.start(flow)
+    await world.create("one")
+    await world.idle()
+
+    assert json.loads(world.steps()["nap-1"].config)["durationMs"] == 5000.5
