@@ -55,7 +55,7 @@ def test_the_dashboard_shows_the_error_and_the_instances(dev: Start, project: Pr
     server = dev(folder)
 
     page = server.http.get("/__dashboard").text
-    assert "worker could not be loaded" in page
+    assert "worker failed to load" in page
     assert "Its instances are waiting" in page
     assert "no luck" in page
     assert ">one<" in page
