@@ -39,7 +39,6 @@ class LazyGroup(Group):
         "dev": ("stepwell.emulator.cli.dev", "dev"),
         "workflows": ("stepwell.emulator.cli.workflows", "workflows"),
         "clock": ("stepwell.emulator.cli.clock", "clock"),
-        "scheduled": ("stepwell.emulator.cli.scheduled", "scheduled"),
         "contract": ("stepwell.emulator.testing.contract.command", "contract"),
         "init": ("stepwell.emulator.cli.init", "init"),
     }

@@ -1,4 +1,4 @@
-"""`stepwell scheduled`: calls a Worker's `scheduled` handler by hand."""
+"""`stepwell workflows scheduled`: calls a Worker's `scheduled` handler by hand."""
 
 from __future__ import annotations
 

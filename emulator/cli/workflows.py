@@ -8,6 +8,7 @@ import click
 
 from stepwell.emulator.cli.instances import instances
 from stepwell.emulator.cli.main import Group
+from stepwell.emulator.cli.scheduled import scheduled
 from stepwell.emulator.cli.target import CommandContext, confirm, confirmed, read_json, server_options
 
 
@@ -17,6 +18,7 @@ def workflows() -> None:
 
 
 workflows.add_command(instances)
+workflows.add_command(scheduled)
 
 
 @workflows.command("list")

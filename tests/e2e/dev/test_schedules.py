@@ -130,7 +130,7 @@ def test_the_command_line_calls_a_scheduled_handler(
 ) -> None:
     port = dev(folder, "--no-schedules").url.rpartition(":")[2]
 
-    result = CliRunner().invoke(main, ["scheduled", *arguments, "--port", port])
+    result = CliRunner().invoke(main, ["workflows", "scheduled", *arguments, "--port", port])
 
     assert result.exit_code == code
     assert said in result.output
