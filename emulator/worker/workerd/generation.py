@@ -249,7 +249,9 @@ class RuntimeGeneration:
         except RuntimeFailed as error:
             raise RuntimeFailed(f"The runtime did not start.\n\n{console.last_lines or error}") from None
         caretaker = await Caretaker.open(doors)
-        watchdog = Watchdog(caretaker, child, self._patience_s, self._end_hung)
+        watchdog = Watchdog(
+            caretaker, child, self._patience_s, self._end_hung, inspected=self._launcher.is_inspected
+        )
         most = min(_IDLE_SOCKETS, self.room.most // 4)
         live = _Live(child, doors, caretaker, watchdog, {name: Idle[WireSocket](most) for name in doors})
         watchdog.start()

@@ -48,6 +48,11 @@ class Doors:
 class Launcher(Protocol):
     """Starts a runtime for Workers that are bundled and configured."""
 
+    @property
+    def is_inspected(self) -> bool:
+        """Whether a debugger can attach."""
+        ...
+
     async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, Doors]]:
         """The process, ready, and the doors by Worker. Raises `RuntimeFailed`."""
         ...
@@ -66,6 +71,10 @@ class WorkerdLauncher:
     runs: Mapping[str, str]
     key: RunKey
     inspector_port: int | None = None
+
+    @property
+    def is_inspected(self) -> bool:
+        return self.inspector_port is not None
 
     async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, Doors]]:
         reading, writing = os.pipe()

@@ -1,7 +1,8 @@
 """Finds a runtime that is caught in an endless loop, and tells how long one stood still.
 
-A runtime in an endless loop answers no ping while it uses the CPU. One that a debugger has stopped is deaf too, but
-idle: it is left alone, and the time does not count for what its code has to get done.
+A runtime in an endless loop answers no ping while it uses the CPU. It is given the CPU time of an invocation,
+however long that takes on a busy machine. One that a debugger has stopped is deaf too, but idle: it is left alone,
+and the time does not count for what its code has to get done.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ _INTERVAL_S: Final = 1.0
 _WELL_S: Final = 0.25
 #: A deaf runtime is looked at so often.
 _LOOK_S: Final = 0.5
-#: Of the time in which no answer came, how much CPU time says "busy".
-_BUSY: Final = 0.5
+#: The share of CPU time below which a deaf runtime stands still. A debugger uses some itself; without one only a
+#: process that the system has stopped uses none, and an endless loop on a busy machine may get little.
+_STANDS_IN_DEBUGGER: Final = 0.5
+_STANDS: Final = 0.001
 #: So many standstills are remembered.
 _REMEMBERED: Final = 1_000
 
@@ -40,12 +43,20 @@ class Watchdog:
     """Pings one process. `give_up` is called once, with the reason, when it hangs."""
 
     def __init__(
-        self, pinged: Pinged, measured: Measured, patience_s: float, give_up: Callable[[str], None]
+        self,
+        pinged: Pinged,
+        measured: Measured,
+        patience_s: float,
+        give_up: Callable[[str], None],
+        *,
+        inspected: bool = False,
     ) -> None:
+        """`patience_s` is CPU time. `inspected`: a debugger can stop the runtime."""
         self._pinged = pinged
         self._measured = measured
         self._patience_s = patience_s
         self._give_up = give_up
+        self._inspected = inspected
         self._task: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
         #: Ends at the next look, with whether the runtime stands.
@@ -117,26 +128,23 @@ class Watchdog:
         return True
 
     async def _outlasted(self, ping: asyncio.Future[None]) -> bool:
-        """Looks at a deaf runtime until it answers; False when it was busy for longer than its patience."""
-        busy_since = monotonic_ns()
+        """Looks at a deaf runtime until it answers; False when it has used up its CPU time."""
+        used_s = 0.0
         while not ping.done():
             before, looked_at = self._measured.cpu_seconds(), monotonic_ns()
             await asyncio.wait([ping], timeout=min(_LOOK_S, self._patience_s))
             after, now = self._measured.cpu_seconds(), monotonic_ns()
-            if _is_idle(before, after, now - looked_at):
+            passed_s = (now - looked_at) / 1e9
+            # Where the system does not say, a deaf runtime counts as busy.
+            look_s = passed_s if before is None or after is None else after - before
+            stands = look_s < passed_s * (_STANDS_IN_DEBUGGER if self._inspected else _STANDS)
+            used_s = 0.0 if stands and self._inspected else used_s + look_s
+            if stands:
                 self._standstills.append((self._heard_at, now))
-                self._heard_at = busy_since = now
-                if not ping.done():
-                    self._tell(stands=True)
-            elif now - busy_since >= self._patience_s * 1e9 and not ping.done():
-                seconds = f"{self._patience_s:g}"
-                self._give_up(f"it did not answer for {seconds} s and used the CPU all the time: an endless loop")
-                return False
-            elif not ping.done():
-                self._tell(stands=False)
+                self._heard_at = now
+            if not ping.done():
+                if used_s >= self._patience_s:
+                    self._give_up(f"it computed for {self._patience_s:g} s without an answer: an endless loop")
+                    return False
+                self._tell(stands=stands)
         return True
-
-
-def _is_idle(before: float | None, after: float | None, ns: int) -> bool:
-    """Whether less CPU time was used than by a busy one; where the system does not tell, it counts as busy."""
-    return before is not None and after is not None and after - before < _BUSY * ns / 1e9

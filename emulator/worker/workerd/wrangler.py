@@ -52,6 +52,7 @@ class WranglerLauncher:
     workers: Sequence[str]
     key: RunKey
     routed: bool
+    is_inspected: bool = False
 
     async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, Doors]]:
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -122,7 +123,7 @@ def wrangler_launcher(
         "--show-interactive-dev-session=false",
     ]
     names = [part.config.name for part in parts]
-    return WranglerLauncher(command, parts[0].config.folder, names, key, routed)
+    return WranglerLauncher(command, parts[0].config.folder, names, key, routed, inspector_port is not None)
 
 
 def _program(tools: Toolchain) -> list[str]:

@@ -39,7 +39,7 @@ class Runtime:
         return self.used_s
 
 
-async def _watch(runtime: Runtime, reports: int) -> list[str]:
+async def _watch(runtime: Runtime, reports: int, *, inspected: bool = False) -> list[str]:
     """What was reported until there were so many reports, or for a while."""
     reasons: list[str] = []
     enough = asyncio.Event()
@@ -48,7 +48,7 @@ async def _watch(runtime: Runtime, reports: int) -> list[str]:
         reasons.append(reason)
         enough.set()
 
-    watchdog = Watchdog(runtime, runtime, PATIENCE_S, give_up)
+    watchdog = Watchdog(runtime, runtime, PATIENCE_S, give_up, inspected=inspected)
     watchdog.start()
     waiting = asyncio.ensure_future(enough.wait())
     await asyncio.wait([waiting], timeout=5 if reports else 5 * PATIENCE_S)
@@ -60,7 +60,26 @@ async def _watch(runtime: Runtime, reports: int) -> list[str]:
 async def test_a_runtime_that_is_busy_and_deaf_is_in_an_endless_loop() -> None:
     reasons = await _watch(Runtime(answers=False, busy=True), reports=1)
 
-    assert reasons == ["it did not answer for 0.02 s and used the CPU all the time: an endless loop"]
+    assert reasons == ["it computed for 0.02 s without an answer: an endless loop"]
+
+
+class Starved(Runtime):
+    """An endless loop on a machine whose other programs leave it a tenth of the time."""
+
+    def __init__(self) -> None:
+        super().__init__(answers=False, busy=True)
+        self._since = monotonic_ns()
+
+    def cpu_seconds(self) -> float | None:
+        return (monotonic_ns() - self._since) / 1e10
+
+
+async def test_an_endless_loop_is_ended_however_little_of_the_cpu_it_gets() -> None:
+    assert len(await _watch(Starved(), reports=1)) == 1
+
+
+async def test_a_runtime_in_a_debugger_that_uses_little_of_the_cpu_is_left_alone() -> None:
+    assert await _watch(Starved(), reports=0, inspected=True) == []
 
 
 async def test_a_runtime_that_a_debugger_has_stopped_is_left_alone() -> None:
