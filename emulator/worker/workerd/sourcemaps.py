@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import unquote
 
 from stepwell.bindings.errors import ErrorInfo
@@ -30,50 +31,91 @@ class Place:
     column: int
 
 
+#: What a segment adds: to the column, and to the source, its line and its column.
+_Step: TypeAlias = tuple[int, int, int, int]
+
+
 class SourceMap:
-    """One map, read when it is first asked. `folder` is where the map's file lies; sources are relative to it."""
+    """One map. `folder` is where the map's file lies; sources are relative to it.
+
+    The map of a large bundle has half a million segments. They are added up once, by `read`, which any thread may
+    call beforehand; the places of a line are worked out when the line is asked for.
+    """
 
     def __init__(self, text: str, folder: Path) -> None:
         self._text = text
         self._folder = folder
         self._sources: list[str] = []
-        self._lines: list[list[tuple[int, int, int, int]]] | None = None
+        self._lines: list[str] = []
+        #: Source, line and column that each line begins with.
+        self._begins: list[tuple[int, int, int]] = []
+        self._steps = _Steps()
+        self._places: dict[int, list[tuple[int, int, int, int]]] = {}
+        self._reading = threading.Lock()
+
+    def read(self) -> None:
+        """Reads the map, unless that was done before."""
+        with self._reading:
+            if not self._begins:
+                self._read()
 
     def place(self, line: int, column: int) -> Place | None:
         """The source of a place in the bundle, both counted from 1; None for what the bundler itself wrote."""
-        if self._lines is None:
-            self._lines = self._read()
+        self.read()
         if not 0 < line <= len(self._lines):
             return None
-        segments = self._lines[line - 1]
+        if line not in self._places:
+            self._places[line] = list(self._segments(line - 1))
+        segments = self._places[line]
         at = bisect_right(segments, (column - 1, 1 << 60, 0, 0)) - 1
         if at < 0:
             return None
         _, source, source_line, source_column = segments[at]
         return Place(self._sources[source], source_line + 1, source_column + 1)
 
-    def _read(self) -> list[list[tuple[int, int, int, int]]]:
+    def _read(self) -> None:
         data = json.loads(self._text)
         root = data.get("sourceRoot") or ""
         self._sources = [os.path.normpath(self._folder / root / source) for source in data["sources"]]
-        lines, state = [], [0, 0, 0]
-        for line in data["mappings"].split(";"):
-            lines.append(_segments(line, state))
-        return lines
+        self._lines = data["mappings"].split(";")
+        steps = self._steps
+        source = source_line = source_column = 0
+        begins = []
+        for line in self._lines:
+            begins.append((source, source_line, source_column))
+            for segment in line.split(",") if line else ():
+                step = steps[segment]
+                if step is not None:
+                    source += step[1]
+                    source_line += step[2]
+                    source_column += step[3]
+        self._begins = begins
+        self._text = ""
+
+    def _segments(self, index: int) -> Iterator[tuple[int, int, int, int]]:
+        """One line's (column, source, source line, source column)."""
+        source, source_line, source_column = self._begins[index]
+        column = 0
+        for segment in self._lines[index].split(",") if self._lines[index] else ():
+            step = self._steps[segment]
+            if step is None:
+                column += _numbers(segment)[0]
+                continue
+            column += step[0]
+            source += step[1]
+            source_line += step[2]
+            source_column += step[3]
+            yield column, source, source_line, source_column
 
 
-def _segments(line: str, state: list[int]) -> list[tuple[int, int, int, int]]:
-    """One line's (column, source, source line, source column); `state` runs on from line to line."""
-    out: list[tuple[int, int, int, int]] = []
-    column = 0
-    for text in line.split(",") if line else ():
-        fields = _numbers(text)
-        column += fields[0]
-        if len(fields) >= 4:
-            for n in range(3):
-                state[n] += fields[n + 1]
-            out.append((column, *state))  # type: ignore[arg-type]
-    return out
+class _Steps(dict[str, "_Step | None"]):
+    """What each segment adds, by its text: most segments of a map occur often. None for those without a source."""
+
+    def __missing__(self, segment: str) -> _Step | None:
+        numbers = _numbers(segment)
+        step = (numbers[0], numbers[1], numbers[2], numbers[3]) if len(numbers) >= 4 else None
+        self[segment] = step
+        return step
 
 
 def _numbers(text: str) -> list[int]:
