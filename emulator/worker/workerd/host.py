@@ -167,7 +167,9 @@ class JavaScriptRuntime:
             launcher, mappers, self._calls, self._room, patience_s=patience_s, emit=self._emit
         )
         self._generations = [one for one in self._generations if not one.stopped] + [generation]
-        await generation.start()
+        # The map of a large bundle takes seconds: meanwhile the loop serves, and the process starts.
+        reads = (asyncio.to_thread(mapper.read) for mapper in mappers.values())
+        await asyncio.gather(generation.start(), *reads)
         try:
             await _check_classes(generation, [part.config for part in parts])
             for part in parts:

@@ -169,9 +169,15 @@ class StackMapper:
         `seen` is told of each error.
         """
         self._seen = seen
+        self._map = source_map if isinstance(source_map, SourceMap) else None
         self._map_of = (lambda _: source_map) if isinstance(source_map, SourceMap) else source_map
         self._name = bundle_name
         self._project = project
+
+    def read(self) -> None:
+        """Reads the map of a bundle that is there already, so that the first stack need not. Safe in any thread."""
+        if self._map is not None:
+            self._map.read()
 
     def text(self, text: str) -> str:
         """A text with places of the bundle replaced; lines of a stack that are the entry's own are left out."""

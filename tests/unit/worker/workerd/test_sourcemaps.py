@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.worker.workerd.sourcemaps import MapsBeside, SourceMap, StackMapper
 
@@ -51,6 +53,14 @@ def test_a_frame_is_shown_with_the_users_file_relative_to_the_project() -> None:
     stack = "Error: no\n    at charge (worker.js:2:1)\n    at async file:///x/worker.js:2:6"
 
     assert _mapper().text(stack) == "Error: no\n    at charge (src/orders.ts:3:1)\n    at async src/orders.ts:3:5"
+
+
+def test_a_map_that_was_read_beforehand_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    mapper = _mapper()
+    mapper.read()
+    monkeypatch.delattr(json, "loads")
+
+    assert mapper.text("at charge (worker.js:2:1)") == "at charge (src/orders.ts:3:1)"
 
 
 def test_frames_of_the_entry_itself_are_left_out() -> None:
