@@ -31,11 +31,12 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "emulator.local_time": (),
     "emulator.bounded_http": (),
     "emulator.private_files": (),
+    "emulator.left": (),
     "emulator.switches": (),
     "emulator.limits": ("emulator.switches",),
     "emulator.threads": ("bindings.context", "bindings.errors"),
     # rows and SQL; no policy
-    "emulator.storage": ("emulator.private_files",),
+    "emulator.storage": ("emulator.left", "emulator.private_files"),
     # durable execution; neither HTTP nor SQL nor the language of a Worker
     "emulator.engine": (
         *GROUND,
@@ -52,6 +53,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.bounded_http",
         "emulator.clock",
         "emulator.config",
+        "emulator.left",
         "emulator.private_files",
         "emulator.terminal.safe",
     ),
@@ -95,6 +97,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.clock",
         "emulator.config",
         "emulator.engine",
+        "emulator.left",
         "emulator.limits",
         "emulator.local_time",
         "emulator.private_files",

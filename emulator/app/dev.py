@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from typing import Any, Final
 
 from stepwell.bindings.durations import describe_ms
 from stepwell.emulator.app.assembly import Emulator, declare, open_engine, ports, with_adopted
+from stepwell.emulator.app.forks import Forks
 from stepwell.emulator.app.state_folder import StateFolder, StateFolderError
 from stepwell.emulator.clock import monotonic_ns
 from stepwell.emulator.config import ConfigError, Opened, Project, open_project
@@ -38,7 +40,7 @@ from stepwell.emulator.web.pauses import set_within
 from stepwell.emulator.worker.host import WorkerLoadError
 from stepwell.emulator.worker.hosts import Hosts
 from stepwell.emulator.worker.neighbours import Announcement, Registry, default_registry
-from stepwell.emulator.worker.python.loop import run_on_worker_loop
+from stepwell.emulator.worker.python.loop import WorkerLoop, run_on_worker_loop
 from stepwell.emulator.worker.python.output import is_of_user_code
 from stepwell.emulator.worker.reload import begun, is_configuration, watch
 from stepwell.emulator.worker.workerd.descriptors import raise_limit
@@ -167,7 +169,9 @@ class _Session:
         self._warnings: dict[int, str] = {}
         self._watchdog = LoopWatchdog(self._warn, self._stuck, GRACE_MS / 1000, _END_S)
 
-    async def run(self, sock: Any) -> None:
+    async def run(self, sock: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, WorkerLoop)
         opened = [project for _, project in self._opened]
         for index, project in enumerate(opened):
             self._print_warnings(index, project)
@@ -190,6 +194,7 @@ class _Session:
             state=self._folder.path,
         )
         emulator = Emulator(self._settings, engine, projects, hosts, sock, self._watchdog.blocked_ms)
+        Forks(loop, engine.store, self._folder, sock, self._printer, output).watch()
         engine.observe(follower.note)
         engine.at_failure(lambda: follower.end(_stopped(engine.failure)))
         follower.start()

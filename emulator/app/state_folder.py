@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
+from stepwell.emulator.left import close_here
 from stepwell.emulator.private_files import create_private, make_private_folder, restrict, write_private
 
 _LOCK: Final = "lock"
@@ -126,6 +127,11 @@ class StateFolder:
 
     def _is_ours(self) -> bool:
         return self._lock is not None and _is_same(self.path / _LOCK, os.fstat(self._lock.fileno()))
+
+    def leave_to_parent(self) -> None:
+        """In a forked child, which shares the lock: the child lets go of it, and the parent keeps it."""
+        if self._lock is not None:
+            close_here(self._lock.fileno())
 
     def forget_if_new(self) -> None:
         """Remove the folder if `claim` created it, so a failed start leaves nothing behind."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import apsw
 
+from stepwell.emulator.left import Left
 from stepwell.emulator.storage.checking import BackgroundCheck
 from stepwell.emulator.storage.checkpoints import Checkpoints
 from stepwell.emulator.storage.codes import (
@@ -65,6 +66,12 @@ class SqliteStore(SqliteReader):
         reader = SqliteReader(open_reader(self._path))
         self._readers.append(reader)
         return reader
+
+    def leave_to_parent(self, end: Callable[[], NoReturn]) -> None:
+        """In a forked child. The connection stays open: closing it there would harm that of the parent."""
+        self._left = (self._db, self._cursor, self._turn)
+        nobody: Any = Left(end)
+        self._db = self._cursor = self._turn = self._lock = nobody
 
     def check_in_background(self) -> None:
         """Checks a large database while it is used; what is damaged is logged."""

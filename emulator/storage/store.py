@@ -7,7 +7,7 @@ own writes before that. One writer per database. Readers (`StoreReader`) see wha
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Protocol, TypeAlias
+from typing import NoReturn, Protocol, TypeAlias
 
 from stepwell.emulator.storage.records import (
     BufferedEvent,
@@ -122,6 +122,10 @@ class StoreReader(ViewReader, Protocol):
 
 class Store(StoreReader, Protocol):
     """The engine's own view: everything a reader sees, the outputs of sensitive steps, and the writes."""
+
+    def leave_to_parent(self, end: Callable[[], NoReturn]) -> None:
+        """In a forked child: calls `end` at the next use of the database, which the parent goes on using."""
+        ...
 
     def reader(self) -> StoreReader:
         """A second view for another thread."""

@@ -36,6 +36,11 @@ class Printer:
         """Set a callback that runs before each text, so the text follows the changes made before it."""
         self._print_changes = print_changes
 
+    def leave_to_parent(self) -> None:
+        """In a forked child: the parent tells of changes, and a thread that is left there may hold the lock."""
+        self._print_changes = lambda: None
+        self._lock = threading.Lock()
+
     def text(self, text: str) -> None:
         """Print one or more lines unchanged."""
         self._print_changes()

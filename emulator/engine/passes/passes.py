@@ -523,8 +523,16 @@ class Passes:
             self.forget(instance)
 
     def crashed(self, run: Run, error: BaseException) -> None:
-        instance = run.instance
         _log.warning("the runtime of this run crashed (%s); going on from its last step", error)
+        self._drive_again(run)
+
+    def cancelled(self, run: Run) -> None:
+        _log.warning("the code of %s cancelled its own task; going on from its last step", run.instance.id)
+        self._drive_again(run)
+
+    def _drive_again(self, run: Run) -> None:
+        """Goes on in a new pass, as after a crash."""
+        instance = run.instance
         run.detach()
         delay_ms = self._delay_after_crash(instance)
         if delay_ms == 0:

@@ -110,6 +110,10 @@ class RunOwner(Protocol):
 
     def crashed(self, run: Run, error: BaseException) -> None: ...
 
+    def cancelled(self, run: Run) -> None:
+        """Somebody else has cancelled the task of the pass: user code can, which has it as its current one."""
+        ...
+
     def set_aside(self, instance: Instance, error: StorageError) -> None:
         """What is stored of the instance cannot be read: its pass ends, and nothing of it is changed."""
         ...
@@ -239,13 +243,12 @@ class Run:
             await self.owner.raised(self, error_info(error))
 
     async def _cancelled(self, error: asyncio.CancelledError) -> None:
-        """Raised by user code itself it is an error like others; but the end of the loop is none."""
+        """A cancellation that user code raised is an ordinary error; that of the task itself is not."""
         task = asyncio.current_task()
         if task is None or not task.cancelling():
             await self._raised(error)
         elif self._goes_on():
-            _log.warning("the run of %s was cancelled from outside; it goes on at the next start", self.instance.id)
-            self.detach()
+            self.owner.cancelled(self)
 
     def _tell_end(self) -> None:
         replays = self.core.introspection.replays

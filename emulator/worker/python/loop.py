@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from asyncio.tasks import _unregister_task
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+from weakref import WeakSet
 
 from stepwell.bindings.escapes import is_ctrl_c
 from stepwell.bindings.runtime import is_in_worker
 from stepwell.bindings.tracebacks import error_text
+from stepwell.emulator.left import Left
 from stepwell.emulator.worker.workerd.selector import new_selector
 
 _log = logging.getLogger("stepwell.worker")
@@ -25,8 +30,35 @@ else:
     _Loop = asyncio.ProactorEventLoop
 
 
+_EMULATOR: Final = str(Path(__file__).parents[2])
+#: Methods through which code reaches a loop: its next turn, and whatever is to happen in it.
+_ENTRANCES: Final = ("_run_once", "call_soon", "call_soon_threadsafe", "call_later", "call_at", "close")
+
+
 class WorkerLoop(_Loop):
     """asyncio's own, but for the ways in which code that runs on it ends it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._own_tasks: WeakSet[asyncio.Task[Any]] = WeakSet()
+
+    def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
+        """A task. `asyncio.all_tasks()` gives user code only its own tasks: it may cancel those that it finds."""
+        task: asyncio.Task[Any] = super().create_task(coro, **options)
+        if not is_in_worker() or _is_ours(coro):
+            _unregister_task(task)
+            self._own_tasks.add(task)
+        return task
+
+    def all_tasks(self) -> set[asyncio.Task[Any]]:
+        """All tasks that have not ended, those of Stepwell included."""
+        return asyncio.all_tasks(self) | {task for task in self._own_tasks if not task.done()}
+
+    def leave_to_parent(self, end: Callable[[], NoReturn]) -> None:
+        """In a forked child: calls `end` as soon as anything reaches the loop, which the parent goes on running."""
+        for name in _ENTRANCES:
+            setattr(self, name, lambda *_, **__: end())
+        vars(self)["_ready"] = Left(end)
 
     def _run_once(self) -> None:
         """One turn. asyncio ends the loop at these two; the task that raised them has them as its error already."""
@@ -43,6 +75,11 @@ class WorkerLoop(_Loop):
                 "A Worker cannot stop the event loop that it runs on: other instances run on it, too"
             )
         super().stop()
+
+
+def _is_ours(coroutine: object) -> bool:
+    """Whether a task runs a coroutine of the engine. Step functions of `bindings` are tasks of user code."""
+    return isinstance(coroutine, CoroutineType) and coroutine.cr_code.co_filename.startswith(_EMULATOR)
 
 
 def run_on_worker_loop(main: Coroutine[Any, Any, None], last_s: float) -> None:
@@ -63,9 +100,9 @@ async def _and_end_the_rest(main: Coroutine[Any, Any, None], loop: WorkerLoop, l
     try:
         await main
     finally:
-        await _end(_others(), last_s)
+        await _end(_others(loop), last_s)
         await asyncio.wait({loop.create_task(loop.shutdown_asyncgens())}, timeout=last_s)
-        left = _others()
+        left = _others(loop)
         for task in left:
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # said below, with its name
         if left:
@@ -73,8 +110,8 @@ async def _and_end_the_rest(main: Coroutine[Any, Any, None], loop: WorkerLoop, l
             _log.debug("tasks of the Worker go on although they were cancelled: %s", names)
 
 
-def _others() -> set[asyncio.Task[Any]]:
-    return {task for task in asyncio.all_tasks() if task is not asyncio.current_task()}
+def _others(loop: WorkerLoop) -> set[asyncio.Task[Any]]:
+    return {task for task in loop.all_tasks() if task is not asyncio.current_task()}
 
 
 async def _end(tasks: set[asyncio.Task[Any]], last_s: float) -> None:
