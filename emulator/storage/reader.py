@@ -52,12 +52,13 @@ class SqliteReader(ViewReads):
     #: Sensitive outputs stay closed to readers; the engine's own store opens them.
     opens_sealed = False
 
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, db: apsw.Connection, lock: threading.RLock | None = None) -> None:
+        """`lock`: the lock of whoever else uses this connection."""
         self._db = db
         self._path = db.filename or ":memory:"
         self._cursor = db.cursor()
         self._sql = queries.statements()
-        self._lock = threading.Lock()
+        self._lock = lock or threading.RLock()
 
     def _all(self, name: str, params: Sequence[Any] = ()) -> list[Row]:
         return self._rows(self._sql[name], params)

@@ -62,7 +62,7 @@ class SqliteStore(SqliteReader):
     def reader(self) -> SqliteReader:
         """A connection of its own; for a database in memory, which only one connection can see, this one."""
         if self._path == ":memory:":
-            return SqliteReader(self._db)
+            return SqliteReader(self._db, self._lock)
         reader = SqliteReader(open_reader(self._path))
         self._readers.append(reader)
         return reader
@@ -94,7 +94,8 @@ class SqliteStore(SqliteReader):
         return self._turn.trouble
 
     def begin(self) -> bool:
-        return self._turn.begin()
+        with self._lock:
+            return self._turn.begin()
 
     def _rows(self, sql: str, params: Sequence[Any]) -> list[Row]:
         with self._lock:
@@ -108,23 +109,29 @@ class SqliteStore(SqliteReader):
             return row
 
     def _write(self, name: str, params: Sequence[Any]) -> None:
-        self._turn.write(self._sql[name], params)
+        with self._lock:
+            self._turn.write(self._sql[name], params)
 
     def _write_returning(self, name: str, params: Sequence[Any]) -> Any:
-        row = self._turn.write_returning(self._sql[name], params)
+        with self._lock:
+            row = self._turn.write_returning(self._sql[name], params)
         return row[0] if row else None
 
     def _write_step(self, name: str, params: Sequence[Any], seq: int) -> None:
         """A change of a step that is only allowed in certain states."""
-        if self._turn.write(self._sql[name], params, expected=1) != 1:
+        with self._lock:
+            changed = self._turn.write(self._sql[name], params, expected=1)
+        if changed != 1:
             raise Conflict(f"step {seq} is not in a state for {name}")
 
     def commit(self) -> None:
-        self._turn.commit()
+        with self._lock:
+            self._turn.commit()
 
     def rollback(self) -> None:
         self._config_keys.clear()
-        self._turn.rollback()
+        with self._lock:
+            self._turn.rollback()
 
     def close(self) -> None:
         """Closes the readers too: the last connection to go copies the log into the database and removes it."""
