@@ -52,6 +52,7 @@ def instance(reader: StoreReader, key: int) -> tuple[InstanceRow, InstanceValues
 
 def steps(reader: StoreReader, row: InstanceRow, values: InstanceValues) -> list[str]:
     """The steps as JSON texts as the REST API shows them, rollbacks and termination included."""
+    reader.check_steps(row.key)  # the texts below are not parsed
     records = reader.steps_shown(row.key, SHOWN_BYTES)
     rolled_back = values.rollback is not None or row.status is Status.ROLLING_BACK
     history = _history(reader, row.key, records, always=rolled_back)
@@ -63,6 +64,7 @@ def steps(reader: StoreReader, row: InstanceRow, values: InstanceValues) -> list
 
 def explorer_steps(reader: StoreReader, row: InstanceRow) -> list[str]:
     """The steps as JSON texts as the local explorer shows them: whole values, no rollbacks."""
+    reader.check_steps(row.key)
     records = reader.steps(row.key)
     history = _history(reader, row.key, records)
     return Steps(history, lambda step: _preview(reader, row.key, step), explorer=True).texts(records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from stepwell.bindings.errors import EngineError
 from stepwell.emulator.engine.binding import Binding
 from stepwell.emulator.storage.records import Trigger, WorkflowRow
-from stepwell.emulator.storage.store import StorageError
+from stepwell.emulator.storage.store import Damaged, StorageError
 from stepwell.emulator.web import urls
 from stepwell.emulator.web.bodies import parse_object
 from stepwell.emulator.web.errors import ApiError, BodyTooLarge, of_engine, of_storage
@@ -136,6 +137,10 @@ class Resource:
         except StorageError as error:
             _log.error("%s %s failed: %s", request.method, request.url.path, error)
             return self.style.refused(of_storage(error), path)
+        except json.JSONDecodeError as error:
+            damaged = _damaged(error, path)
+            _log.error("%s %s failed: %s", request.method, request.url.path, damaged)
+            return self.style.refused(of_storage(damaged), path)
         except ClientDisconnect:  # nobody is there to read the answer
             return self.style.refused(
                 ApiError("body", "The connection was closed before all of the body came."), path
@@ -145,6 +150,12 @@ class Resource:
         except Exception:  # noqa: BLE001 - logged whole, and told as Cloudflare's internal error
             _log.exception("%s %s failed", request.method, request.url.path)
             return self.style.broken()
+
+
+def _damaged(error: json.JSONDecodeError, path: Mapping[str, str]) -> Damaged:
+    """What is stored as JSON and is none: requests are parsed elsewhere, where their errors are refused."""
+    row = "/".join(path[name] for name in ("workflow_name", "instance_id") if name in path)
+    return Damaged(f"The database is damaged: a value of {row or 'an instance'} is not JSON ({error.doc[:100]!r}).")
 
 
 def resources(prefix: str, table: Sequence[Endpoint], parts: ServerParts, style: ErrorStyle) -> list[Route]:

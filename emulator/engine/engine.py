@@ -203,6 +203,11 @@ class Engine:
         return self._passes.damaged
 
     @property
+    def damage(self) -> str:
+        """What the check of the database found damaged; empty when it found nothing. For any thread."""
+        return self._core.store.damage
+
+    @property
     def held(self) -> Hold | None:
         """Why instances wait: the database cannot be written just now. For any thread."""
         return self._core.commits.held

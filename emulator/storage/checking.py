@@ -24,6 +24,8 @@ class BackgroundCheck:
         self._path = path
         self._db: apsw.Connection | None = None
         self._stopped = False
+        #: What is damaged; empty while nothing is known.
+        self.problem = ""
         self._thread = threading.Thread(target=self._run, name="stepwell-check", daemon=True)
         self._thread.start()
 
@@ -48,6 +50,7 @@ class BackgroundCheck:
             self._tell("; ".join(found))
 
     def _tell(self, problem: str) -> None:
+        self.problem = problem
         _log.error(
             "%s is damaged: %s. What can be read works; restore the file from a copy, or move it away.",
             self._path,

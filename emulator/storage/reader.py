@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections.abc import Iterator, Sequence
@@ -65,18 +66,32 @@ class SqliteReader(ViewReads):
 
     def _rows(self, sql: str, params: Sequence[Any]) -> list[Row]:
         with self._lock, self._explained():
-            return list(self._readable(self._db.execute(sql, params)))
+            return list(self._readable(sql, params))
 
-    def _readable(self, cursor: apsw.Cursor) -> Iterator[Row]:
+    def _readable(self, sql: str, params: Sequence[Any]) -> Iterator[Row]:
         """The rows that can be read: one whose text is damaged does not keep the others from being shown."""
-        while True:
+        cursor = self._db.execute(sql, params)
+        for position in itertools.count():
             try:
                 yield next(cursor)
             except StopIteration:
                 return
             except UnicodeDecodeError as error:
-                text = bytes(error.object[:100])
-                _log.error("%s is damaged: a text is not UTF-8 (%r); its row is left out.", self._path, text)
+                _log.error(
+                    "%s is damaged: a text is not UTF-8 (%r). Its row is left out: %s.",
+                    self._path,
+                    bytes(error.object[:100]),
+                    self._row_name(sql, params, cursor.description[0][0], position),
+                )
+
+    def _row_name(self, sql: str, params: Sequence[Any], column: str, position: int) -> str:
+        """Which row that is: its first column, which is a key nearly always, as text whatever its bytes are."""
+        nth = f'SELECT CAST("{column}" AS BLOB) FROM ({sql.rstrip().rstrip(";")}) LIMIT 1 OFFSET {position}'
+        try:
+            key = self._db.execute(nth, params).fetchone()
+        except apsw.Error:
+            key = None
+        return f"row {position + 1}" if key is None else f"{column} {bytes(key[0] or b'').decode(errors='replace')}"
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -162,6 +177,15 @@ class SqliteReader(ViewReads):
     def steps(self, key: int, *, with_outputs: bool = True) -> list[StepRow]:
         name = "list_steps" if with_outputs else "list_steps_light"
         return [self._step(row) for row in self._all(name, (key,))]
+
+    def check_steps(self, key: int) -> None:
+        for (seq,) in self._all("steps_without_json", (key,)):
+            row = next(row for row in self._all("names_of_steps", (key,)) if row[0] == seq)
+            name, instance_id = (bytes(part).decode(errors="replace") for part in (row[1], row[3]))
+            raise Damaged(
+                f'{self._path} is damaged: a value is not JSON, in the step "{name}-{row[2]}" of the instance '
+                f'"{instance_id}".'
+            )
 
     def steps_shown(self, key: int, most: int) -> list[StepRow]:
         return [self._step(row) for row in self._all("list_steps_shown", (key, most))]

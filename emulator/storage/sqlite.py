@@ -78,6 +78,10 @@ class SqliteStore(SqliteReader):
         if self._path != ":memory:":
             self._check = BackgroundCheck(self._path)
 
+    @property
+    def damage(self) -> str:
+        return "" if self._check is None else self._check.problem
+
     # -- transactions
     @property
     def dirty(self) -> bool:

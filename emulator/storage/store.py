@@ -81,6 +81,10 @@ class StoreReader(ViewReader, Protocol):
         """In order of first arrival. Outputs of sensitive steps are never given here."""
         ...
 
+    def check_steps(self, key: int) -> None:
+        """Raises `Damaged`, with the step, when a value of a step is not JSON."""
+        ...
+
     def steps_shown(self, key: int, most: int) -> list[StepRow]:
         """Like `steps`, but an output of more than `most` bytes is a text of its beginning: lists stay light."""
         ...
@@ -145,6 +149,11 @@ class Store(StoreReader, Protocol):
         """`waits` is called with the reason while a call is made to wait for the database, `broke` once when
         nothing can be written any more.
         """
+        ...
+
+    @property
+    def damage(self) -> str:
+        """What a check in the background found damaged; empty when it found nothing."""
         ...
 
     @property

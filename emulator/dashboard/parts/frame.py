@@ -85,6 +85,10 @@ class Frame:
     failure: str = ""
     #: Why instances wait: the database cannot be written just now.
     held: str = ""
+    #: What the check of the database found damaged.
+    damage: str = ""
+    #: Instances that cannot be read, as people know them.
+    set_aside: tuple[str, ...] = ()
     path: str = ""
     section: str = ""
     shell_url: str = ""

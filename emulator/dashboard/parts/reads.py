@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from dataclasses import replace
 from typing import Final
@@ -22,6 +23,7 @@ from stepwell.emulator.dashboard.parts.sources import Sources
 from stepwell.emulator.dashboard.parts.urls import part_text
 from stepwell.emulator.dashboard.runs.opened import OpenedRuns
 from stepwell.emulator.storage.records import InstanceRow, PageFilter, Status, WorkflowRow
+from stepwell.emulator.storage.store import StorageError
 from stepwell.emulator.storage.view_records import Cursor, ListPage, Order
 from stepwell.emulator.web.live import LiveEvents
 from stepwell.emulator.web.parts import ServerParts
@@ -108,6 +110,8 @@ class Reads:
             troubles=self._troubles(),
             failure=self._failure(),
             held=self._held(),
+            damage=self.parts.engine.damage,
+            set_aside=tuple(self._name_of(key) for key in sorted(self.parts.engine.damaged)),
             path=path,
             section=section,
             shell_url=shell_url,
@@ -137,6 +141,13 @@ class Reads:
     def _held(self) -> str:
         hold = self.parts.engine.held
         return "" if hold is None else hold.reason
+
+    def _name_of(self, key: int) -> str:
+        """The id of an instance that may be unreadable, or else its key."""
+        with contextlib.suppress(StorageError):
+            if (row := self.reader.instance(key)) is not None:
+                return row.id
+        return f"number {key}"
 
     def _failure(self) -> str:
         error = self.parts.engine.failure

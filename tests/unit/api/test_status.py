@@ -366,3 +366,36 @@ async def test_terminate_all_takes_no_finite_status(world: Any, api: Any) -> Non
     await world.start(nap)
 
     assert (await api.refused("PUT", "/terminate", params={"status": "complete"}))[:2] == (400, 10003)
+
+
+@pytest.mark.parametrize("column", ["output", "error"])
+async def test_a_step_whose_stored_json_is_damaged_is_refused_with_its_name(
+    api: Any, world: Any, column: str
+) -> None:
+    async def flow(params: Any, step: Any) -> None:
+        await step.do("a", 1)
+
+    await world.start(flow)
+    await world.create("one")
+    world.store._db.execute(f"UPDATE step SET {column} = '[1, '")
+
+    answer = await api.send("GET", "/one")
+
+    assert answer.status_code == 500
+    assert "damaged" in answer.text
+    assert 'step \\"a-1\\" of the instance \\"one\\"' in answer.text
+
+
+async def test_an_instance_whose_stored_json_is_damaged_is_refused_with_its_id(api: Any, world: Any) -> None:
+    async def flow(params: Any, step: Any) -> None:
+        raise ValueError("no")
+
+    await world.start(flow)
+    await world.create("one")
+    world.store._db.execute("UPDATE instance SET error = '[1, '")
+
+    answer = await api.send("GET", "/one")
+
+    assert answer.status_code == 500
+    assert "damaged" in answer.text
+    assert "flow/one" in answer.text

@@ -255,6 +255,17 @@ def test_a_row_whose_text_is_damaged_does_not_hide_the_others(shelves, tmp_path)
     assert sorted(row.id for row in rows) == ["a", "c"]
 
 
+def test_the_row_that_is_left_out_is_named_in_the_log(shelves, tmp_path, caplog) -> None:
+    shelf = shelves(str(tmp_path / "s.sqlite"))
+    keys = {name: shelf.add(name) for name in ("a", "b", "c")}
+    shelf.store._db.execute("UPDATE instance SET id = CAST(x'ff' AS TEXT) WHERE id = 'b'")
+    shelf.store.commit()
+
+    shelf.store.reader().instances(PageFilter(), Page(10))
+
+    assert f"Its row is left out: key {keys['b']}." in caplog.text
+
+
 def test_a_large_database_is_checked_in_the_background(shelves, tmp_path, monkeypatch, caplog) -> None:
     monkeypatch.setattr(checking, "CHECKED_PAGES", 0)
     path = tmp_path / "s.sqlite"
@@ -267,9 +278,11 @@ def test_a_large_database_is_checked_in_the_background(shelves, tmp_path, monkey
             file.seek(page * 4096)
             file.write(b"\xff" * 8)
 
-    BackgroundCheck(str(path))._thread.join()
+    check = BackgroundCheck(str(path))
+    check._thread.join()
 
     assert f"{path} is damaged" in caplog.text
+    assert check.problem
 
 
 def test_the_check_of_a_sound_database_says_nothing(tmp_path, monkeypatch, caplog) -> None:
