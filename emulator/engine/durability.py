@@ -175,7 +175,7 @@ class Commits:
         for callback in later:
             self._resuming += 1
             after_turns(1, partial(self._resume, callback))
-        if hold is not None and hold.is_told:
+        if hold is not None and hold.is_told and self.failure is None:
             _log.warning(
                 "The database can be written again after %.0f s: instances go on.",
                 hold.lasts_ms / 1000,
@@ -264,7 +264,9 @@ class Commits:
         hold = self._hold
         if hold is None or self.failure is not None:
             return None
-        self._flush()
+        with contextlib.suppress(StorageError):
+            if self._store.begin():  # a commit alone says nothing: there may be nothing to commit
+                self._flush()
         if self._hold is None:
             return None
         lost = StorageError(hold.reason)
