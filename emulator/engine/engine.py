@@ -25,7 +25,7 @@ from stepwell.emulator.engine.replay.check import ReplayCheck, check_replay
 from stepwell.emulator.engine.replay.compare import Finding, Replays
 from stepwell.emulator.engine.time.clock_moves import ClockMoves
 from stepwell.emulator.engine.time.schedules import Schedules
-from stepwell.emulator.engine.time.travel import Move, Outlook, TimeTravel
+from stepwell.emulator.engine.time.travel import EngineState, Move, TimeTravel
 from stepwell.emulator.limits import Limits
 from stepwell.emulator.storage.records import Trigger, VersionRow
 from stepwell.emulator.storage.store import Store
@@ -66,7 +66,7 @@ class Engine:
         self.commands = Commands(self._core, self._passes)
         self.creation = Creation(self._core, self._passes)
         self.schedules = Schedules(self._core, self._by_key, self.creation, enabled=fire_schedules)
-        outlook = Outlook(
+        outlook = EngineState(
             self._is_quiet, self.next_at, self._next_wake, self._passes.wake_due, lambda: self._passes.woken
         )
         self._travel = TimeTravel(self._core, self.clock_moves, outlook)

@@ -44,7 +44,7 @@ class Refused(Exception):
     """The text is shown beside the button."""
 
 
-class Unsure(Exception):
+class ConfirmationRequired(Exception):
     """A destructive action arrived without confirmation (pages without JavaScript)."""
 
     def __init__(self, question: Question, found: Found) -> None:
@@ -99,7 +99,7 @@ class Actions:
             form = {name: value for name, value in given.items() if isinstance(value, str)}
             try:
                 said, target = await handler(request, form)
-            except Unsure as asked:
+            except ConfirmationRequired as asked:
                 return await run_in_threadpool(self._asked, request, form, asked)
             except (EngineError, Refused) as error:
                 return await self._refusal(request, str(error), 409)
@@ -122,7 +122,7 @@ class Actions:
         back = request.headers.get("referer", Urls.base)
         return page(request, "refused.html", frame, {"text": text, "back": back}, status)
 
-    def _asked(self, request: Request, form: Form, asked: Unsure) -> Response:
+    def _asked(self, request: Request, form: Form, asked: ConfirmationRequired) -> Response:
         workflow, row = asked.found.workflow.name, asked.found.row
         view = {"question": asked.question, "form": form, "back": Urls().instance(workflow, row.id)}
         title = asked.question.title
@@ -140,7 +140,9 @@ class Actions:
             return
         asked, step = question(command, found.row.id), self._step(found, form)
         if asked is not None:
-            raise Unsure(restart_question(found.row.id, step.public_name) if step is not None else asked, found)
+            raise ConfirmationRequired(
+                restart_question(found.row.id, step.public_name) if step is not None else asked, found
+            )
 
     # -- one instance
     async def command(self, request: Request, form: Form) -> Done:

@@ -14,8 +14,15 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from stepwell.bindings.errors import EngineError
 from stepwell.emulator.dashboard.actions.handler import Refused, scripted, value_of
-from stepwell.emulator.dashboard.bulk.jobs import Deed, Job, Jobs
-from stepwell.emulator.dashboard.bulk.view import WORDS, BulkPlan, Typed, all_that_match, bulk_plan, chosen_ones
+from stepwell.emulator.dashboard.bulk.jobs import BulkOperation, Job, Jobs
+from stepwell.emulator.dashboard.bulk.view import (
+    WORDS,
+    ActionInput,
+    BulkPlan,
+    all_that_match,
+    bulk_plan,
+    chosen_ones,
+)
 from stepwell.emulator.dashboard.list.query import parse_query
 from stepwell.emulator.dashboard.parts.answers import HEADERS, NotFound, page
 from stepwell.emulator.dashboard.parts.reads import Reads
@@ -45,7 +52,7 @@ _SHOWN: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class BulkSelection:
     """The instances of a bulk action: by key, or all that a filter matches. `what` describes them."""
 
     action: str
@@ -71,7 +78,7 @@ class Bulk:
             return self._refused(request, given, str(error))
         return self._plan_page(request, plan)
 
-    def _chosen(self, given: Given) -> Chosen:
+    def _chosen(self, given: Given) -> BulkSelection:
         action = given.get("action", "")
         if action not in WORDS:
             raise Refused(f'Unknown bulk action "{action}".')
@@ -81,23 +88,23 @@ class Bulk:
         keys = tuple(dict.fromkeys(key for key in found if key is not None))
         if not keys:
             raise Refused("No instances selected. Select rows in the list, or all that match.")
-        return Chosen(action, keys, PageFilter(), chosen_ones(len(keys)))
+        return BulkSelection(action, keys, PageFilter(), chosen_ones(len(keys)))
 
-    def _all(self, action: str, given: Given) -> Chosen:
+    def _all(self, action: str, given: Given) -> BulkSelection:
         statuses = [*given.getlist("status"), *SCOPES.get(given.get("scope", ""), ())]
         query = parse_query(given.get("q", ""), self._reads.now(), statuses, given.get("workflow") or None)
         if query.problems:
             problems = " ".join(query.problems)
             raise Refused(f"Can't select “all”: the search has an error. {problems}")
-        return Chosen(action, None, self._reads.filter_of(query), all_that_match(query))
+        return BulkSelection(action, None, self._reads.filter_of(query), all_that_match(query))
 
-    def _plan(self, chosen: Chosen, given: Given) -> BulkPlan:
+    def _plan(self, chosen: BulkSelection, given: Given) -> BulkPlan:
         reasons = {status: allowed(status)[Command(chosen.action)] for status in Status}
         names = ("action", "all", "scope", "key", *_OF_THE_LIST)
         fields = [(name, value) for name in names for value in given.getlist(name) if value]
         return bulk_plan(chosen.action, chosen.what, self._counts(chosen), reasons, fields, _back(given))
 
-    def _counts(self, chosen: Chosen) -> Counter[Status]:
+    def _counts(self, chosen: BulkSelection) -> Counter[Status]:
         if chosen.keys is None:
             return Counter(self._reads.reader.count_matching_by_status(chosen.wanted))
         return Counter(one.status for one in self._reads.reader.briefs(chosen.keys))
@@ -131,11 +138,11 @@ class Bulk:
         if not plan.applies:
             reasons = {line.reason for line in plan.lines if line.reason} or {"all of them were deleted"}
             raise Refused(f"This action applies to none of the selected instances: {'; '.join(sorted(reasons))}.")
-        deed = await run_in_threadpool(self._deed, chosen, given)
+        operation = await run_in_threadpool(self._operation, chosen, given)
         total = len(chosen.keys) if chosen.keys is not None else plan.total
         command = Command(chosen.action)
         job = Job(plan.title, plan.what, plan.back, command, chosen.keys, chosen.wanted, total)
-        self._jobs.start(job, deed)
+        self._jobs.start(job, operation)
         return job
 
     def _asked_again(self, request: Request, given: Given, problem: str) -> Response:
@@ -144,10 +151,10 @@ class Bulk:
             plan = self._plan(self._chosen(given), given)
         except (NotFound, Refused):
             return self._refused(request, given, problem)
-        typed = Typed(*(given.get(name, "") for name in ("type", "payload", "reason", "rollback")))
+        typed = ActionInput(*(given.get(name, "") for name in ("type", "payload", "reason", "rollback")))
         return self._plan_page(request, replace(plan, typed=typed, problem=problem))
 
-    def _deed(self, chosen: Chosen, given: Given) -> Deed:
+    def _operation(self, chosen: BulkSelection, given: Given) -> BulkOperation:
         """The operation on each instance. Raises `Refused` or `EngineError` for invalid input."""
         engine = self._reads.parts.engine
         if chosen.action == "delete":
@@ -171,7 +178,7 @@ class Bulk:
                 return state.name
         raise Refused("This Workflow is no longer defined in the Worker.")
 
-    def _terminating(self, given: Given) -> Deed:
+    def _terminating(self, given: Given) -> BulkOperation:
         parts, how = self._reads.parts, Termination(reason=given.get("reason", "").strip() or None)
         rollback = bool(given.get("rollback"))
 
@@ -182,7 +189,7 @@ class Bulk:
 
         return terminate
 
-    def _sending(self, chosen: Chosen, given: Given) -> Deed:
+    def _sending(self, chosen: BulkSelection, given: Given) -> BulkOperation:
         engine = self._reads.parts.engine
         kind = given.get("type", "").strip()
         if not kind:
@@ -191,7 +198,7 @@ class Bulk:
         self._check_event(chosen, event)
         return lambda one: engine.workflow(self._name(one.workflow), Trigger.API).send_event(one.id, event)
 
-    def _check_event(self, chosen: Chosen, event: object) -> None:
+    def _check_event(self, chosen: BulkSelection, event: object) -> None:
         """Reject an event that no Workflow accepts. Limits can differ per Workflow."""
         engine, keys = self._reads.parts.engine, chosen.keys
         concerned = {one.workflow for one in self._reads.reader.briefs(keys)} if keys is not None else set[int]()

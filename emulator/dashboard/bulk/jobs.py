@@ -23,7 +23,7 @@ _FAILURES_LISTED: Final = 200
 _KEPT: Final = 20
 
 #: Runs on one instance, on the engine's loop. Raises `EngineError` and `Refused`.
-Deed: TypeAlias = Callable[[InstanceBrief], Awaitable[None]]
+BulkOperation: TypeAlias = Callable[[InstanceBrief], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +85,23 @@ class Jobs:
     def find(self, job_id: str) -> Job | None:
         return self._jobs.get(job_id)
 
-    def start(self, job: Job, deed: Deed) -> None:
+    def start(self, job: Job, operation: BulkOperation) -> None:
         job.id = str(next(self._numbers))
         self._jobs[job.id] = job
         over = [one.id for one in self._jobs.values() if one.finished]
         for old in over[: max(0, len(self._jobs) - _KEPT)]:
             del self._jobs[old]
-        task = asyncio.get_running_loop().create_task(self._run(job, deed))
+        task = asyncio.get_running_loop().create_task(self._run(job, operation))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run(self, job: Job, deed: Deed) -> None:
+    async def _run(self, job: Job, operation: BulkOperation) -> None:
         names = {row.key: row.name for row in await run_in_threadpool(self._reads.reader.workflows)}
         try:
             async for batch in self._batches(job):
                 todo = [one for one in batch if allowed(one.status)[job.command] is None]
                 job.left_alone += len(batch) - len(todo)
-                await self._reads.parts.thread.call(_each, job, todo, deed, names)
+                await self._reads.parts.thread.call(_each, job, todo, operation, names)
                 if job.stopped:
                     break
         except EngineError as error:
@@ -131,13 +131,13 @@ def _cut(keys: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         yield keys[at : at + _AT_ONCE]
 
 
-async def _each(job: Job, batch: list[InstanceBrief], deed: Deed, names: dict[int, str]) -> None:
+async def _each(job: Job, batch: list[InstanceBrief], operation: BulkOperation, names: dict[int, str]) -> None:
     """Runs on the engine's loop. Yields after each instance, so that other work is not delayed."""
     for one in batch:
         if job.stopped:
             return
         try:
-            await deed(one)
+            await operation(one)
             job.done += 1
         except (EngineError, Refused) as error:
             job.fail(Failure(one.id, Urls().instance(names.get(one.workflow, "?"), one.id), str(error)))

@@ -32,7 +32,7 @@ class PlanLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class ActionInput:
     """Additional input of an action, as typed."""
 
     type: str = ""
@@ -53,7 +53,7 @@ class BulkPlan:
     lines: tuple[PlanLine, ...]
     fields: tuple[tuple[str, str], ...]
     back: str
-    typed: Typed = Typed()
+    typed: ActionInput = ActionInput()
     problem: str = ""
 
     @property

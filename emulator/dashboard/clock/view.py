@@ -11,7 +11,7 @@ from stepwell.emulator.storage.view_records import InstanceBrief
 
 
 @dataclass(frozen=True, slots=True)
-class Waking:
+class UpcomingWake:
     """An instance that wakes, or a schedule (`cron`) that creates one, with `look` None."""
 
     id: str
@@ -23,7 +23,7 @@ class Waking:
 
 
 @dataclass(frozen=True, slots=True)
-class Leap:
+class ClockStep:
     """A button that moves the clock. `by` is the form value, `wakes` the minimum number of woken instances."""
 
     word: str
@@ -38,8 +38,8 @@ class ClockView:
     can_move: bool
     next_at: int | None
     is_busy: bool
-    waking: tuple[Waking, ...]
-    leaps: tuple[Leap, ...]
+    waking: tuple[UpcomingWake, ...]
+    leaps: tuple[ClockStep, ...]
 
 
 #: The buttons: (text, ms).
@@ -63,7 +63,7 @@ def clock_view(
     """
     urls = Urls()
     waking = [
-        Waking(
+        UpcomingWake(
             one.id,
             names.get(one.workflow, "?"),
             urls.instance(names.get(one.workflow, "?"), one.id),
@@ -72,8 +72,8 @@ def clock_view(
         )
         for one in upcoming
     ]
-    waking += [Waking("", name, urls.workflow(name), None, at, cron) for name, cron, at in schedules]
-    waking += [Waking("", worker, "", None, at, cron) for worker, cron, at in triggers]
+    waking += [UpcomingWake("", name, urls.workflow(name), None, at, cron) for name, cron, at in schedules]
+    waking += [UpcomingWake("", worker, "", None, at, cron) for worker, cron, at in triggers]
     waking.sort(key=lambda one: one.wake_at)
     return ClockView(
         now=now,
@@ -82,5 +82,5 @@ def clock_view(
         next_at=waking[0].wake_at if waking else None,
         is_busy=is_busy,
         waking=tuple(waking),
-        leaps=tuple(Leap(word, word, wakes.get(ms, 0)) for word, ms in LEAPS),
+        leaps=tuple(ClockStep(word, word, wakes.get(ms, 0)) for word, ms in LEAPS),
     )

@@ -41,7 +41,7 @@ class AttemptView:
 
 
 @dataclass(frozen=True, slots=True)
-class Tries:
+class StepAttempts:
     """What the history tells of one step."""
 
     attempts: tuple[AttemptView, ...] = ()
@@ -61,7 +61,7 @@ class Tries:
             return "rollback failed"
         return "rolled back" if self.rolled_back else "rolling back" if self.rollback else ""
 
-    def over(self, at: int, *, failed: bool) -> Tries:
+    def over(self, at: int, *, failed: bool) -> StepAttempts:
         """As they are once the instance has ended: an attempt without an end was given up then, or failed with its
         step.
 
@@ -71,7 +71,7 @@ class Tries:
         return replace(self, attempts=tuple(_over(one, at, look) for one in self.attempts))
 
 
-def tries_by_step(history: Iterable[HistoryRow], read: ReadSource = no_source) -> dict[int, Tries]:
+def tries_by_step(history: Iterable[HistoryRow], read: ReadSource = no_source) -> dict[int, StepAttempts]:
     """By seq. `read` gives source lines; it is worth its time on the page of one step only."""
     by_step: dict[int, list[HistoryRow]] = {}
     for entry in history:
@@ -84,11 +84,11 @@ def _over(attempt: AttemptView, at: int, look: Look) -> AttemptView:
     return replace(attempt, ended_at=at, look=look) if attempt.look is _RUNNING else attempt
 
 
-def _tries(entries: Sequence[HistoryRow], read: ReadSource) -> Tries:
+def _tries(entries: Sequence[HistoryRow], read: ReadSource) -> StepAttempts:
     own = [entry for entry in entries if not entry.type.startswith("rollback")]
     undoing = [entry for entry in entries if entry.type.startswith("rollback")]
     failed = next((entry for entry in undoing if entry.type is _T.ROLLBACK_STEP_ERRORED), None)
-    return Tries(
+    return StepAttempts(
         attempts=_attempts(own, read),
         rollback=_attempts(undoing, read),
         rollback_error=_error(_detail(failed), read) if failed is not None else None,

@@ -19,7 +19,7 @@ from stepwell.emulator.dashboard.instance.inputs import TABS, InstanceInputs
 from stepwell.emulator.dashboard.instance.links import InstanceLinks
 from stepwell.emulator.dashboard.instance.panel import Need, StepPanel, need, step_input
 from stepwell.emulator.dashboard.instance.realtime import RealTime
-from stepwell.emulator.dashboard.instance.step_reads import Asked, shown_steps
+from stepwell.emulator.dashboard.instance.step_reads import StepSelection, shown_steps
 from stepwell.emulator.dashboard.instance.steps import settings_of, step_error, step_output, step_views
 from stepwell.emulator.dashboard.instance.timeline import engine_time, timeline_scale
 from stepwell.emulator.dashboard.instance.view import build_instance
@@ -97,7 +97,7 @@ class InstancePages:
         in_engine_time = (
             (real_time.engine(window[0]), real_time.engine(window[1])) if window and show_real else window
         )
-        shown = shown_steps(reader, row, Asked(unfold, selected, in_engine_time, find))
+        shown = shown_steps(reader, row, StepSelection(unfold, selected, in_engine_time, find))
         given = InstanceInputs(
             workflow=found.workflow,
             row=row,

@@ -25,7 +25,7 @@ class ShownSteps:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StepSelection:
     """What of a run was asked for: the stretch from the step `unfold` on, the `selected` step of the side panel, a
     `window` of the engine's time, or the steps whose names contain `find`."""
 
@@ -35,7 +35,7 @@ class Asked:
     find: str = ""
 
 
-def shown_steps(reader: RunReader, row: InstanceRow, asked: Asked) -> ShownSteps:
+def shown_steps(reader: RunReader, row: InstanceRow, asked: StepSelection) -> ShownSteps:
     """What is open or has failed is there whatever is asked for: the page tells of it in other places too."""
     key = row.key
     if asked.find:

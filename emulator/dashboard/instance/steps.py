@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from stepwell.bindings.durations import InvalidDuration, duration_ms
 from stepwell.bindings.errors import ErrorInfo
-from stepwell.emulator.dashboard.instance.attempts import Tries
+from stepwell.emulator.dashboard.instance.attempts import StepAttempts
 from stepwell.emulator.dashboard.parts.errors import ErrorView, ReadSource, error_view, no_source
 from stepwell.emulator.dashboard.parts.statuses import ABANDONED, STEP_LOOKS, Look
 from stepwell.emulator.dashboard.parts.text import duration
@@ -46,7 +46,7 @@ class StepView:
     started_at: int
     ended_at: int | None
     due_at: int | None
-    tries: Tries
+    tries: StepAttempts
     attempts: int
     most_attempts: int
     timeout_ms: int | None
@@ -70,7 +70,7 @@ class StepView:
 
 def step_views(
     rows: Sequence[StepRow],
-    tries: Mapping[int, Tries],
+    tries: Mapping[int, StepAttempts],
     sizes: Mapping[int, int],
     urls: Mapping[int, str],
     *,
@@ -81,7 +81,9 @@ def step_views(
     views = []
     for row in rows:
         depths[row.seq] = depths.get(row.parent, 0) + 1 if row.parent is not None else 0
-        views.append(_view(row, depths[row.seq], tries.get(row.seq, Tries()), sizes.get(row.seq), urls[row.seq]))
+        views.append(
+            _view(row, depths[row.seq], tries.get(row.seq, StepAttempts()), sizes.get(row.seq), urls[row.seq])
+        )
     return tuple(views) if over_at is None else tuple(_over(view, over_at) for view in views)
 
 
@@ -90,7 +92,7 @@ def _over(view: StepView, at: int) -> StepView:
     return replace(view, look=ABANDONED, ended_at=at, tries=tries) if view.is_open else replace(view, tries=tries)
 
 
-def _view(row: StepRow, depth: int, tries: Tries, output_bytes: int | None, url: str) -> StepView:
+def _view(row: StepRow, depth: int, tries: StepAttempts, output_bytes: int | None, url: str) -> StepView:
     is_do, is_wait = row.kind is StepKind.DO, row.kind is StepKind.WAIT_FOR_EVENT
     return StepView(
         seq=row.seq,

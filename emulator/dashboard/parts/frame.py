@@ -55,7 +55,7 @@ class Blocked:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class LoadFailure:
     """A Worker whose code cannot be loaded as it is now. `runs`: that of an earlier load goes on."""
 
     worker: str
@@ -81,7 +81,7 @@ class Frame:
     watch: str = ""
     revision: str = ""
     blocked: Blocked | None = None
-    troubles: tuple[Trouble, ...] = ()
+    troubles: tuple[LoadFailure, ...] = ()
     failure: str = ""
     #: Why instances wait: the database cannot be written just now.
     held: str = ""

@@ -17,7 +17,7 @@ from stepwell.emulator.dashboard.list.view import COUNTED, ListInputs, focus_pla
 from stepwell.emulator.dashboard.parts.answers import NotFound
 from stepwell.emulator.dashboard.parts.clipboard import page_snippets
 from stepwell.emulator.dashboard.parts.errors import load_error
-from stepwell.emulator.dashboard.parts.frame import Blocked, ClockMove, Frame, Trouble, navigation, total_of
+from stepwell.emulator.dashboard.parts.frame import Blocked, ClockMove, Frame, LoadFailure, navigation, total_of
 from stepwell.emulator.dashboard.parts.selected_run import Found as Found
 from stepwell.emulator.dashboard.parts.sources import Sources
 from stepwell.emulator.dashboard.parts.urls import part_text
@@ -131,10 +131,10 @@ class Reads:
             return Blocked(since_at, standing.places)
         return Blocked(since_at, standing.places, step.workflow_name, step.instance_id, step.step or "")
 
-    def _troubles(self) -> tuple[Trouble, ...]:
+    def _troubles(self) -> tuple[LoadFailure, ...]:
         notices = self.parts.notices
         return tuple(
-            Trouble(name, load_error(text, self.sources.of(name)), runs=name not in notices.unloaded)
+            LoadFailure(name, load_error(text, self.sources.of(name)), runs=name not in notices.unloaded)
             for name, text in notices.problems.items()
         )
 

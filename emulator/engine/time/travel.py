@@ -47,7 +47,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class EngineState:
     """What the engine says of itself. `is_quiet`: no code is about to be called, nothing is to be stored.
 
     `woken`: how many instances it has woken in all.
@@ -63,7 +63,7 @@ class Outlook:
 class TimeTravel:
     """Moves one engine's clock."""
 
-    def __init__(self, core: Core, moves: ClockMoves, outlook: Outlook) -> None:
+    def __init__(self, core: Core, moves: ClockMoves, outlook: EngineState) -> None:
         self._core = core
         self._moves = moves
         self._outlook = outlook

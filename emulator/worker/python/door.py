@@ -12,7 +12,7 @@ from stepwell.bindings.web.body import chunks_of
 from stepwell.bindings.web.messages import FetchResponse, Request
 from stepwell.bindings.web.websockets import WebSocket
 from stepwell.emulator.worker.host import TARGET_KEY, Message, Receive, Scope, Send, set_reason
-from stepwell.emulator.worker.python.handlers import Answered, Target
+from stepwell.emulator.worker.python.handlers import HandlerResponse, Target
 
 T = TypeVar("T")
 _OVER: Final = None
@@ -29,7 +29,7 @@ class Answering(Protocol):
 
     loop: asyncio.AbstractEventLoop
 
-    async def answer(self, request: Request, *, wants_page: bool, target: Target = ...) -> Answered:
+    async def answer(self, request: Request, *, wants_page: bool, target: Target = ...) -> HandlerResponse:
         """Calls the Worker's `fetch` on the engine's loop; a page for an exception."""
         ...
 
@@ -71,7 +71,7 @@ class PythonDoor:
         set_reason(scope, answered.response.status, answered.response.status_text)
         await self._send(answered, send, receive)
 
-    async def _send(self, answered: Answered, send: Send, receive: Receive) -> None:
+    async def _send(self, answered: HandlerResponse, send: Send, receive: Receive) -> None:
         response = answered.response
         headers = [(name.encode("latin-1"), _header_value(value)) for name, value in response.headers.items()]
         data = response.whole_body()
@@ -83,7 +83,7 @@ class PythonDoor:
         else:
             await send({"type": "http.response.body", "body": data})
 
-    async def _stream(self, answered: Answered, send: Send, receive: Receive) -> None:
+    async def _stream(self, answered: HandlerResponse, send: Send, receive: Receive) -> None:
         """Chunk by chunk, each asked for when the last one was sent; given up when the client is gone."""
         response, context = answered
         chunks = chunks_of(response)

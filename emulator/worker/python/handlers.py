@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stepwell.bindings.web.messages import FetchResponse
 
 
-class Answered(NamedTuple):
+class HandlerResponse(NamedTuple):
     """A response, and the context that user code made it in: a stream goes on there."""
 
     response: FetchResponse

@@ -26,7 +26,7 @@ from stepwell.emulator.worker.python.environment import OtherBinding, build_env,
 from stepwell.emulator.worker.python.generation import PythonGeneration, version_id
 from stepwell.emulator.worker.python.handlers import (
     DEFAULT_TARGET,
-    Answered,
+    HandlerResponse,
     NoHandler,
     Target,
     call_handler,
@@ -150,10 +150,12 @@ class PythonHost:
 
     # -- handlers
 
-    async def answer(self, request: Request, *, wants_page: bool, target: Target = DEFAULT_TARGET) -> Answered:
+    async def answer(
+        self, request: Request, *, wants_page: bool, target: Target = DEFAULT_TARGET
+    ) -> HandlerResponse:
         """The Worker's answer to a request; one of status 500 when there is none."""
         response = await self._answer(request, wants_page=wants_page, target=target)
-        return Answered(response, contextvars.copy_context())
+        return HandlerResponse(response, contextvars.copy_context())
 
     async def _answer(self, request: Request, *, wants_page: bool, target: Target) -> FetchResponse:
         generation, task = self._current, asyncio.current_task()

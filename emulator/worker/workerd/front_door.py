@@ -12,7 +12,7 @@ from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.worker.host import HostCrashed, Message, Receive, Scope, Send
 from stepwell.emulator.worker.workerd.config import CF_HEADER
 from stepwell.emulator.worker.workerd.error_answers import ErrorAnswers
-from stepwell.emulator.worker.workerd.launch import Doors
+from stepwell.emulator.worker.workerd.launch import RuntimeEndpoints
 from stepwell.emulator.worker.workerd.upstream import Upstream, UpstreamFailed
 from stepwell.emulator.worker.workerd.websocket_proxy import pass_websocket
 
@@ -59,13 +59,13 @@ class Serving(Protocol):
     #: The engine's, on which `ready` is to be called.
     loop: asyncio.AbstractEventLoop
 
-    def doors(self, worker: str) -> Doors | None: ...
+    def doors(self, worker: str) -> RuntimeEndpoints | None: ...
 
     def request_ended(self) -> None:
         """Called after each request, when `requests` counts it no more."""
         ...
 
-    async def ready(self, worker: str, failed: Doors | None = None) -> Doors: ...
+    async def ready(self, worker: str, failed: RuntimeEndpoints | None = None) -> RuntimeEndpoints: ...
 
     def map_info(self, worker: str, info: ErrorInfo) -> ErrorInfo:
         """An error with the user's own lines in its stack."""
@@ -97,7 +97,9 @@ class FrontDoor:
             serving.requests -= 1
             serving.request_ended()
 
-    async def _pass(self, doors: Doors, scope: Scope, receive: Receive, send: Send, again: Serving | None) -> None:
+    async def _pass(
+        self, doors: RuntimeEndpoints, scope: Scope, receive: Receive, send: Send, again: Serving | None
+    ) -> None:
         """Passes a request on; once more to the process that `again` has next, if this one is gone."""
         headers = _forwarded(scope, doors)
         if scope["type"] == "websocket":
@@ -114,7 +116,7 @@ class FrontDoor:
                 await _refuse(scope, receive, send, 502, f"The Worker gave no answer: {error}")
 
 
-async def _started(serving: Serving, worker: str, failed: Doors | None = None) -> Doors:
+async def _started(serving: Serving, worker: str, failed: RuntimeEndpoints | None = None) -> RuntimeEndpoints:
     """The doors, after the runtime is there again; the engine's loop sees to that."""
     if serving.loop is asyncio.get_running_loop():
         return await serving.ready(worker, failed)
@@ -122,7 +124,7 @@ async def _started(serving: Serving, worker: str, failed: Doors | None = None) -
     return await asyncio.wrap_future(ready)
 
 
-def _forwarded(scope: Scope, doors: Doors) -> Headers:
+def _forwarded(scope: Scope, doors: RuntimeEndpoints) -> Headers:
     """The request's headers for the Worker: the client's address, and what Cloudflare tells about it."""
     headers: Headers = [(name, value) for name, value in scope["headers"] if not _is_dropped(name.lower())]
     client: Any = scope.get("client")

@@ -17,12 +17,12 @@ from stepwell.bindings.values import Encoded
 from stepwell.emulator.worker.console import Console, ConsoleLine, log_line
 from stepwell.emulator.worker.host import HostCrashed, WorkerCodeError
 from stepwell.emulator.worker.workerd.call_sites import CallSites
-from stepwell.emulator.worker.workerd.caretaker import Caretaker
 from stepwell.emulator.worker.workerd.child import Child
 from stepwell.emulator.worker.workerd.frames import WireSocket
 from stepwell.emulator.worker.workerd.idle import Idle
-from stepwell.emulator.worker.workerd.launch import Doors, Launcher, RuntimeFailed
+from stepwell.emulator.worker.workerd.launch import Launcher, RuntimeEndpoints, RuntimeFailed
 from stepwell.emulator.worker.workerd.passes import Pass, StreamLender
+from stepwell.emulator.worker.workerd.runtime_control import RuntimeControl
 from stepwell.emulator.worker.workerd.sourcemaps import StackMapper
 from stepwell.emulator.worker.workerd.watchdog import Watchdog
 
@@ -46,8 +46,8 @@ class _Live:
     """A process that serves, with the sockets to it that are free."""
 
     child: Child
-    doors: Mapping[str, Doors]
-    caretaker: Caretaker
+    doors: Mapping[str, RuntimeEndpoints]
+    caretaker: RuntimeControl
     watchdog: Watchdog
     idle: dict[str, Idle[WireSocket]]
 
@@ -192,12 +192,12 @@ class RuntimeGeneration:
         """The process that serves; None while there is none."""
         return None if self._live is None else self._live.child.pid
 
-    def doors(self, worker: str) -> Doors | None:
+    def doors(self, worker: str) -> RuntimeEndpoints | None:
         """Where requests go now; None while the process is being started again. Safe on any thread."""
         live = self._live
         return None if live is None else live.doors[worker]
 
-    async def ready(self, worker: str, failed: Doors | None = None) -> Doors:
+    async def ready(self, worker: str, failed: RuntimeEndpoints | None = None) -> RuntimeEndpoints:
         """As `doors`, after the process is there. Raises `HostCrashed` when it cannot be started.
 
         `failed`: doors that nobody answered at. If their process is ending, the next one's are given.
@@ -210,7 +210,7 @@ class RuntimeGeneration:
         except RuntimeFailed as error:
             raise HostCrashed(str(error)) from None
 
-    async def caretaker(self) -> Caretaker:
+    async def caretaker(self) -> RuntimeControl:
         return (await self._process()).caretaker
 
     def _end_if_unused(self) -> None:
@@ -248,7 +248,7 @@ class RuntimeGeneration:
             child, doors = await self._launcher.launch(console.read)
         except RuntimeFailed as error:
             raise RuntimeFailed(f"The runtime did not start.\n\n{console.last_lines or error}") from None
-        caretaker = await Caretaker.open(doors)
+        caretaker = await RuntimeControl.open(doors)
         watchdog = Watchdog(
             caretaker, child, self._patience_s, self._end_hung, inspected=self._launcher.is_inspected
         )

@@ -31,7 +31,7 @@ class RuntimeFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class RuntimeEndpoints:
     """Where one Worker is reached. `headers` go with every request: they choose it where one port serves all."""
 
     http: RuntimeAddress
@@ -53,7 +53,7 @@ class Launcher(Protocol):
         """Whether a debugger can attach."""
         ...
 
-    async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, Doors]]:
+    async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, RuntimeEndpoints]]:
         """The process, ready, and the doors by Worker. Raises `RuntimeFailed`."""
         ...
 
@@ -76,7 +76,7 @@ class WorkerdLauncher:
     def is_inspected(self) -> bool:
         return self.inspector_port is not None
 
-    async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, Doors]]:
+    async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, RuntimeEndpoints]]:
         reading, writing = os.pipe()
         try:
             child = await self._start(writing, on_line)
@@ -88,11 +88,11 @@ class WorkerdLauncher:
         ports = await _ready(child, self._ports(reading))
         return child, {name: self._doors(name, ports) for name in self.workers}
 
-    def _doors(self, worker: str, ports: Mapping[str, int]) -> Doors:
+    def _doors(self, worker: str, ports: Mapping[str, int]) -> RuntimeEndpoints:
         runs = self.runs.get(worker)
         if runs is None:
-            return Doors(ports[http_socket(worker)], ports[runs_socket(worker)], self.key)
-        return Doors(http_of(runs), runs, self.key)
+            return RuntimeEndpoints(ports[http_socket(worker)], ports[runs_socket(worker)], self.key)
+        return RuntimeEndpoints(http_of(runs), runs, self.key)
 
     async def _start(self, control: int, on_line: Callable[[str], None]) -> Child:
         command = [str(self.workerd), "serve", "--experimental", f"--control-fd={control}", str(self.config)]

@@ -30,7 +30,7 @@ from stepwell.emulator.worker.workerd.durable_objects import unique_key
 from stepwell.emulator.worker.workerd.frames import RuntimeAddress, WireSocket
 from stepwell.emulator.worker.workerd.generation import RuntimeGeneration
 from stepwell.emulator.worker.workerd.host import JavaScriptRuntime, JavaScriptWorker
-from stepwell.emulator.worker.workerd.launch import Doors
+from stepwell.emulator.worker.workerd.launch import RuntimeEndpoints
 from stepwell.emulator.worker.workerd.stand_in_worker import stand_in_worker
 from stepwell.emulator.worker.workerd.wire import error_info, read_frame, write_frame
 
@@ -203,7 +203,7 @@ class StandIn:
         assert generation is not None
         return generation
 
-    async def _doors(self) -> Doors:
+    async def _doors(self) -> RuntimeEndpoints:
         try:
             async with self._starting:
                 generation = await self._generation()
@@ -228,7 +228,7 @@ class StandIn:
         return _Line(generation, socket, self)
 
 
-def _used(doors: Doors, call: Mapping[str, Any]) -> dict[str, Any]:
+def _used(doors: RuntimeEndpoints, call: Mapping[str, Any]) -> dict[str, Any]:
     """What the stand-in is told of a call: that, and a proof of ours."""
     return {"proof": doors.key.proof("use"), "call": call}
 
@@ -249,7 +249,7 @@ class _Connection(http.client.HTTPConnection):
             self.sock.connect(f"\0{self._address}")
 
 
-def _post(doors: Doors, use: Mapping[str, Any]) -> str:
+def _post(doors: RuntimeEndpoints, use: Mapping[str, Any]) -> str:
     """A call over HTTP that blocks."""
     connection = _Connection(doors.http)
     try:

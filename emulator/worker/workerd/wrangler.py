@@ -16,7 +16,7 @@ from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.private_files import PRIVATE_UMASK, write_private
 from stepwell.emulator.worker.workerd.child import Child
 from stepwell.emulator.worker.workerd.config import DATA_FOLDER, EngineAddress, WorkerPart, setup_values
-from stepwell.emulator.worker.workerd.launch import Doors, RuntimeFailed, in_endless_loop
+from stepwell.emulator.worker.workerd.launch import RuntimeEndpoints, RuntimeFailed, in_endless_loop
 from stepwell.emulator.worker.workerd.run_key import RunKey
 from stepwell.emulator.worker.workerd.toolchain import Toolchain
 
@@ -54,7 +54,7 @@ class WranglerLauncher:
     routed: bool
     is_inspected: bool = False
 
-    async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, Doors]]:
+    async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, RuntimeEndpoints]]:
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
         def read(line: str) -> None:
@@ -75,8 +75,8 @@ class WranglerLauncher:
             raise RuntimeFailed(loops or "wrangler dev ended while it started")
         return child, {name: self._doors(name, port.result()) for name in self.workers}
 
-    def _doors(self, worker: str, port: int) -> Doors:
-        return Doors(port, port, self.key, {WORKER_HEADER: worker} if self.routed else {})
+    def _doors(self, worker: str, port: int) -> RuntimeEndpoints:
+        return RuntimeEndpoints(port, port, self.key, {WORKER_HEADER: worker} if self.routed else {})
 
 
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")

@@ -17,16 +17,16 @@ class Door(Protocol):
     async def open_runs(self) -> WireSocket: ...
 
 
-class Caretaker:
+class RuntimeControl:
     """Questions to Workers, outside of passes; answers come in the order of the questions of a kind."""
 
     def __init__(self, lines: Mapping[str, _Line]) -> None:
         self._lines = lines
 
     @staticmethod
-    async def open(doors: Mapping[str, Door]) -> Caretaker:
+    async def open(doors: Mapping[str, Door]) -> RuntimeControl:
         """Opens the sockets. Raises `OSError` when the runtime is gone already."""
-        return Caretaker({name: _Line(await door.open_runs()) for name, door in doors.items()})
+        return RuntimeControl({name: _Line(await door.open_runs()) for name, door in doors.items()})
 
     async def ping(self) -> None:
         """Returns when the runtime has answered; all Workers of a process share one thread."""
