@@ -168,9 +168,14 @@ class JavaScriptRuntime:
         )
         self._generations = [one for one in self._generations if not one.stopped] + [generation]
         # The map of a large bundle takes seconds: meanwhile the loop serves, and the process starts.
-        reads = (asyncio.to_thread(mapper.read) for mapper in mappers.values())
-        await asyncio.gather(generation.start(), *reads)
+        reading = asyncio.gather(*(asyncio.to_thread(mapper.read) for mapper in mappers.values()))
         try:
+            await generation.start()
+        except BaseException:
+            reading.cancel()
+            raise
+        try:
+            await reading
             await _check_classes(generation, [part.config for part in parts])
             for part in parts:
                 await apply_migrations(await generation.caretaker(), part.config)
