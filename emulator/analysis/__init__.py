@@ -12,7 +12,7 @@ _KEPT: Final = 64
 
 
 class Graphs:
-    """Graphs of versions; a version never changes, so each is read once and the last ones are kept."""
+    """Graphs of versions, cached since a version never changes."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, dict[str, Any] | None] = OrderedDict()

@@ -33,7 +33,7 @@ _CLASSES: Final = ("class_declaration", "class", "abstract_class_declaration")
 
 
 def javascript_graph(source: str, class_name: str) -> Node | None:
-    """None when there is no such class with a run()."""
+    """None if the class is missing or has no run()."""
     root = parse(source)
     declared = _class(root, class_name)
     methods = dict(_methods(declared)) if declared is not None else {}
@@ -87,7 +87,7 @@ def _methods(declared: Tree) -> Iterable[tuple[str, Tree]]:
 
 @dataclass(slots=True)
 class _Scope:
-    """What names mean inside one function. `depth` counts the loops and branches around a statement."""
+    """The meaning of names inside one function. `depth` counts the loops and branches around a statement."""
 
     step_name: str
     constants: Constants
@@ -101,7 +101,7 @@ class _Reader:
         self._methods = methods
         self._order = count(1)
         self._reading: set[str] = set()
-        #: What else the step is kept as, such as `this.step`: methods read what other methods keep.
+        #: Other names of the step, such as `this.step`, shared between methods.
         self._aliases: set[str] = set()
         self.used: dict[str, Node] = {}
 
@@ -280,7 +280,7 @@ class _Reader:
         return [node for one in given for node in self._expression(one, scope)]
 
     def _parallel(self, kind: Kind, given: list[Tree], scope: _Scope) -> list[Node]:
-        """What is started inside of it; promises that were started before end here."""
+        """Steps started inside it. Promises started before end here."""
         inner = self._arguments(given, scope)
         for one in given:
             for name in everything(one):
@@ -293,7 +293,7 @@ class _Reader:
         return nodes.loop(self._callbacks(given, scope))
 
     def _callbacks(self, given: list[Tree], scope: _Scope) -> list[Node]:
-        """What functions do that are written where they are handed over; where they return, run() goes on."""
+        """The effect of inline functions passed as arguments. When they return, run() continues."""
         inner = [node for one in given if one.type in FUNCTIONS for node in self.function(one, 99, scope)]
         return [node for node in inner if node.get("kind") != "return"]
 

@@ -1,4 +1,4 @@
-"""What run() of a JavaScript Workflow calls outside of its steps that gives another value at each replay."""
+"""Nondeterministic calls outside steps in run() of a JavaScript Workflow."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Constants:
         return self._known.get(name)
 
     def read(self, node: Tree | None) -> Any:
-        """The value of an expression; of one that cannot be told, its text."""
+        """The value of an expression, or its text if unknown."""
         if node is None:
             return None
         value = self._value(unwrapped(node), 0)
@@ -168,7 +168,7 @@ def _number(literal: str) -> Any:
 
 
 def _template(node: Tree) -> str:
-    """What changes from run to run stays in braces."""
+    """A step name. Parts that vary stay in braces."""
     pieces = []
     for piece in node.named_children:
         if piece.type == "template_substitution":

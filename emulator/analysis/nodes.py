@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 Node: TypeAlias = dict[str, Any]
 Kind: TypeAlias = Literal["all", "any", "all_settled", "race"]
 
-#: The config of a step that gives none.
+#: The default config of a step.
 DEFAULT_CONFIG: Final[Mapping[str, Any]] = {
     "retries": {"limit": 5, "delay": 10_000, "backoff": "exponential"},
     "timeout": "10 minutes",
@@ -18,7 +18,7 @@ _GRAPH_VERSION: Final = 1
 
 
 def step_do(name: str, config: object, nodes: list[Node]) -> Node:
-    """`config` is what the source gives, or as much of it as can be read."""
+    """`config` is the config in the source, as far as it can be parsed."""
     return {"type": "step_do", "name": name, "config": _config(config), "nodes": nodes}
 
 

@@ -1,4 +1,4 @@
-"""What run() calls outside of its steps that gives another value at each replay: chance, ids, times."""
+"""Nondeterministic calls outside steps in run(): random values, ids, times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PYTHON: Final = frozenset(
         *("uuid.uuid1", "uuid.uuid4", "uuid1", "uuid4", "os.urandom"),
     }
 )
-#: Of these modules every function.
+#: All functions of these modules count.
 _PYTHON_MODULES: Final = ("random.", "secrets.")
 
 

@@ -52,11 +52,11 @@ class _Step:
 
 @dataclass(slots=True)
 class _Scope:
-    """What names mean inside one function."""
+    """The meaning of names inside one function."""
 
     step_name: str
     constants: Constants
-    #: What else the step is kept as, such as `self.step`: methods read what other methods keep.
+    #: Other names of the step, such as `self.step`, shared between methods.
     aliases: set[str]
     steps: dict[str, _Step] = field(default_factory=dict)
     helpers: dict[str, Function] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class _Reader:
         return [node for statement in body for node in self._statement(statement, scope)]
 
     def _choice(self, body: Iterable[ast.stmt], scope: _Scope) -> list[Node]:
-        """One of several ways: what ran in it may not have run afterwards."""
+        """A branch: steps in it may not have run afterwards."""
         done = set(scope.done)
         found = self._inner(body, scope)
         scope.done = done
@@ -272,7 +272,7 @@ class _Reader:
         return [*before, nodes.step_do(step.name, config, self.function(step.function, 99, scope))]
 
     def _depends(self, step: _Step, scope: _Scope) -> list[_Step]:
-        """By the names of its parameters, or by `depends=`."""
+        """Dependencies by parameter names, or by `depends=`."""
         listed = argument(step.call, 99, "depends")
         if isinstance(listed, ast.List | ast.Tuple):
             names = [one.id for one in listed.elts if isinstance(one, ast.Name)]

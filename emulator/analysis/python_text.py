@@ -28,14 +28,14 @@ class Constants:
         return Constants(known)
 
     def read(self, node: ast.expr | None) -> Any:
-        """The value of an expression; of one that cannot be told, its text."""
+        """The value of an expression, or its text if unknown."""
         if node is None:
             return None
         value = self._value(node)
         return text_of(node) if value is _UNREADABLE else value
 
     def name(self, node: ast.expr | None, fallback: str) -> str:
-        """A name of a step: what changes from run to run stays in braces."""
+        """A step name. Parts that vary stay in braces."""
         return fallback if node is None else str(self.read(node))
 
     def _value(self, node: ast.expr, depth: int = 0) -> Any:
@@ -87,7 +87,7 @@ def _piece(piece: ast.expr) -> str:
 
 
 def argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
-    """An argument by its place or by one of its names."""
+    """An argument by position or by one of its names."""
     if place < len(call.args) and not isinstance(call.args[place], ast.Starred):
         return call.args[place]
     return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)

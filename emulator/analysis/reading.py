@@ -7,7 +7,7 @@ from stepwell.emulator.analysis.python import python_graph
 
 
 def workflow_graph(language: str, source: str | None, class_name: str) -> Node | None:
-    """The graph of a class; None where there is no source, no such class, or no parser."""
+    """The graph of a class. None without a source, the class or a parser."""
     if source is None:
         return None
     if language == "python":

@@ -1,4 +1,4 @@
-"""The OpenAPI descriptions of what is served, and where they are."""
+"""The OpenAPI descriptions of the APIs, and their routes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from stepwell.emulator.web.answers import json_response
 
 
 def rest_description() -> dict[str, Any]:
-    """Of Cloudflare's REST API and our own additions."""
+    """The description of Cloudflare's REST API with Stepwell's additions."""
     return describe([(urls.REST, rest.table()), (urls.LOCAL, local.table())])
 
 
 def explorer_description() -> dict[str, Any]:
-    """Of the local explorer's API."""
+    """The description of the local explorer's API."""
     return describe([(urls.EXPLORER, explorer.table())], explorer.refusals)
 
 
@@ -35,5 +35,5 @@ async def _explorer(request: Request) -> Response:
 
 
 def routes() -> list[BaseRoute]:
-    """The explorer's is where wrangler has its own."""
+    """Routes of both descriptions. The explorer's has the same path as wrangler's."""
     return [Route(urls.OPENAPI, _rest, methods=["GET"]), Route(urls.EXPLORER, _explorer, methods=["GET"])]

@@ -1,4 +1,4 @@
-"""One instance read for an answer: its record, its steps, the output of one step."""
+"""Reads of one instance: its record, its steps, the output of one step."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def explorer_steps(reader: StoreReader, row: InstanceRow) -> list[str]:
 
 
 def _history(reader: StoreReader, key: int, records: list[StepRow], *, always: bool = False) -> list[HistoryRow]:
-    """The entries that the steps need: none at all for those that went well at once."""
+    """The history entries that the steps need. Steps that succeeded at the first attempt need none."""
     needing = [step for step in records if needs_history(step)]
     if always:
         return reader.history(key, 0, _ALL)
@@ -93,7 +93,7 @@ def step_output(
     """The whole output of a step, or of one of its attempts. Raises `ApiError`."""
     step = _find(reader, key, public_name, StepKind.DO if kind == "step" else StepKind.WAIT_FOR_EVENT)
     if step is None:
-        raise ApiError("instance.step_not_found", f'There is no {kind} "{public_name}" in this instance.')
+        raise ApiError("instance.step_not_found", f'No {kind} "{public_name}" in this instance.')
     if step.kind is StepKind.WAIT_FOR_EVENT:
         return success(_wait_output(step))
     attempts = Steps(reader.step_history(key, step.seq), lambda _: "").attempts(step)
@@ -120,7 +120,7 @@ def _status(succeeded: bool | None) -> str:
 
 
 def _last_error(attempts: list[View]) -> Any:
-    """Of a step between two attempts: the error of the one before."""
+    """For a step between two attempts: the error of the last attempt."""
     failed = [attempt for attempt in attempts if attempt["success"] is False]
     return failed[-1]["error"] if failed else None
 
@@ -145,7 +145,7 @@ def _completed(reader: StoreReader, key: int, step: StepRow, accept: str) -> Res
 
 
 def _bytes_of(step: StepRow) -> bytes | None:
-    """The bytes of an output that is a buffer, for those who ask for bytes."""
+    """The bytes of a buffer output, if the client accepts bytes."""
     if step.sensitive or not (step.output or "").startswith('{"$":"bytes"'):
         return None
     return base64.b64decode(json.loads(step.output or "")["v"])

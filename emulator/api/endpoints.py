@@ -30,7 +30,7 @@ METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "T
 
 @dataclass(slots=True)
 class Call:
-    """A request as a handler sees it: parts of the path decoded, the query read, the body whole."""
+    """A request for a handler: decoded path parameters, parsed query, whole body."""
 
     parts: ServerParts
     path: Mapping[str, str]
@@ -47,7 +47,7 @@ class Call:
         for row in self.parts.reader.workflows():
             if row.name == name:
                 return row
-        raise ApiError("workflow.not_found", f'There is no Workflow "{name}" in this Worker.')
+        raise ApiError("workflow.not_found", f'Workflow "{name}" not found in this Worker.')
 
     def instance_key(self, workflow: WorkflowRow) -> int:
         """The key of the instance that the path names. Raises `ApiError`."""
@@ -58,7 +58,7 @@ class Call:
         return key
 
     def binding(self, workflow: WorkflowRow) -> Binding:
-        """Commands on the Workflow; they belong to the engine's thread. Raises `ApiError` when it has no code."""
+        """Commands on the Workflow, for the engine's thread. Raises `ApiError` if the Workflow is not defined."""
         try:
             return self.parts.engine.workflow(workflow.name, Trigger.API)
         except KeyError:
@@ -76,7 +76,7 @@ Handler: TypeAlias = Callable[[Call], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A row. `result` and `body` are JSON schemas; `errors` are the keys of refusals that it may answer."""
+    """A row. `result` and `body` are JSON schemas; `errors` are the keys of possible errors."""
 
     method: str
     path: str
@@ -94,7 +94,7 @@ class Endpoint:
 
 
 class ErrorStyle(Protocol):
-    """How one of the APIs tells that a request is refused."""
+    """The error format of one of the APIs."""
 
     def refused(self, error: ApiError | EngineError | BadValue, path: Mapping[str, str]) -> Response: ...
 
@@ -105,7 +105,7 @@ class ErrorStyle(Protocol):
 
 @dataclass(slots=True)
 class Resource:
-    """One path with its methods, as an ASGI app. Handlers raise; here it becomes an answer."""
+    """A path with its methods, as an ASGI app. Turns errors of handlers into responses."""
 
     parts: ServerParts
     style: ErrorStyle
@@ -141,9 +141,9 @@ class Resource:
             damaged = _damaged(error, path)
             _log.error("%s %s failed: %s", request.method, request.url.path, damaged)
             return self.style.refused(of_storage(damaged), path)
-        except ClientDisconnect:  # nobody is there to read the answer
+        except ClientDisconnect:  # the client is gone
             return self.style.refused(
-                ApiError("body", "The connection was closed before all of the body came."), path
+                ApiError("body", "The connection was closed before the whole body arrived."), path
             )
         except BodyTooLarge:
             raise
@@ -169,7 +169,7 @@ def resources(prefix: str, table: Sequence[Endpoint], parts: ServerParts, style:
 
 
 def refusal_of(error: ApiError | EngineError | BadValue) -> ApiError:
-    """What a handler raised, as a row of the table of errors."""
+    """Convert an error of a handler to an `ApiError`."""
     if isinstance(error, ApiError):
         return error
     return of_engine(error) if isinstance(error, EngineError) else ApiError("query", str(error))

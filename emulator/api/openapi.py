@@ -1,4 +1,4 @@
-"""The OpenAPI descriptions of what is served, made from the tables that the routes are made from."""
+"""The OpenAPI descriptions, generated from the route tables."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _MESSAGES: Final = listed(record({"code": {"type": "integer"}, "message": TEXT})
 _FAILURE: Final = record(
     {"success": {"const": False}, "errors": _MESSAGES, "messages": _MESSAGES, "result": {"type": "null"}}
 )
-#: What any endpoint may answer: a refused query, a missing token, a foreign page, a body that is too large.
+#: Errors of every endpoint: an invalid query, a missing token, a foreign page, a body that is too large.
 _ALWAYS: Final = ("query", *GUARDS, "engine.held", "engine.unavailable", "engine.stopped", "engine.damaged")
 
 
-#: What an endpoint may answer when it refuses, by HTTP status: a sentence each.
+#: Descriptions of an endpoint's possible errors, by HTTP status.
 Refusals: TypeAlias = Callable[[Endpoint], Mapping[int, str]]
 
 
 def cloudflares(row: Endpoint) -> dict[int, str]:
-    """By status: which codes it may carry."""
+    """The possible error codes by HTTP status."""
     codes: dict[int, list[str]] = defaultdict(list)
     for key in (*row.errors, *_ALWAYS):
         refusal = TABLE[key]

@@ -17,7 +17,7 @@ PER_PAGE: Final = 25
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """What a request asks for. `after` is the key that a cursor holds."""
+    """The requested page. `after` is the key from the cursor."""
 
     per_page: int
     page: int
@@ -34,7 +34,7 @@ class Paging:
         return 0 if self.after is not None else (self.page - 1) * self.per_page
 
     def rows(self) -> Page:
-        """One row more than a page has: whether there is another page, without counting."""
+        """Read one row more than fits, to know if there is another page without counting."""
         return Page(self.per_page + 1, self.after, self.offset, self.ascending)
 
 
@@ -66,7 +66,7 @@ def read_cursor(text: str) -> tuple[int, bool]:
 
 
 def cursor_info(paging: Paging, rows: list[InstanceRow]) -> dict[str, object]:
-    """`result_info` of a page of instances; `rows` as `Paging.rows` asked for them."""
+    """`result_info` of a page of instances. `rows` are those read with `Paging.rows`."""
     shown = rows[: paging.per_page]
     has_more = len(rows) > paging.per_page
     return {

@@ -14,7 +14,7 @@ TIME: Final[Schema] = {"type": "string", "format": "date-time"}
 ANY: Final[Schema] = {}
 STATUS: Final[Schema] = {"type": "string", "enum": list(STATUSES)}
 SOURCE: Final[Schema] = {"type": "string", "enum": ["unknown", "api", "binding", "event", "cron"]}
-#: A whole number of ms, or a text like "5 minutes"; what the text may say is checked when it is read.
+#: A whole number of ms, or a string like "5 minutes", which is checked when parsed.
 DURATION: Final[Schema] = {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 2**53 - 1}, TEXT]}
 
 
@@ -174,7 +174,7 @@ CREATE: Final = {
     "type": "object",
     "properties": {
         "instance_id": {"type": "string", "pattern": "^[a-zA-Z0-9_][a-zA-Z0-9-_]*$", "maxLength": 100},
-        "params": {"description": "Any JSON value; a text is read as JSON, as the official clients send it."},
+        "params": {"description": "Any JSON value. A string is parsed as JSON, as the official clients send it."},
         "instance_retention": RETENTION,
         "location_hint": TEXT,
     },
@@ -185,7 +185,7 @@ STATUS_CHANGE: Final = {
     "properties": {
         "status": {"enum": ["pause", "resume", "terminate", "restart", "skipSleep", "timeOut"]},
         "rollback": {"type": "boolean", "description": "With terminate: run the rollback handlers first."},
-        "reason": {"type": "string", "description": "With terminate: for people; only here."},
+        "reason": {"type": "string", "description": "With terminate: a note for people. Stepwell only."},
         "from": {
             "type": "object",
             "required": ["name"],
@@ -197,7 +197,7 @@ STATUS_CHANGE: Final = {
         },
         "name": {
             "type": "string",
-            "description": "With skipSleep and timeOut: which step; the one due next if not given.",
+            "description": "With skipSleep and timeOut: the step. Default: the step that is due next.",
         },
     },
 }
@@ -222,8 +222,8 @@ ADVANCE: Final = {
     "type": "object",
     "properties": {
         "advance_ms": {"type": "integer", "minimum": 0},
-        "next": {"const": True, "description": "To what is due next."},
-        "stop": {"const": True, "description": "Ends a move that goes on; the clock stays where it is."},
+        "next": {"const": True, "description": "Move to the next wake."},
+        "stop": {"const": True, "description": "Stop a running move at the current time."},
     },
 }
 WIPE: Final = {
@@ -231,7 +231,7 @@ WIPE: Final = {
     "required": ["action"],
     "properties": {
         "action": {"enum": ["terminate", "delete_finished", "delete"]},
-        "workflow": {"type": "string", "description": "Only this Workflow; all if not given."},
+        "workflow": {"type": "string", "description": "Limit to this Workflow. Default: all."},
     },
 }
 CALL_SCHEDULED: Final = {
@@ -243,7 +243,7 @@ CALL_SCHEDULED: Final = {
 }
 FIRE: Final = {
     "type": "object",
-    "properties": {"cron": {"type": "string", "description": "Which schedule; needed where there are several."}},
+    "properties": {"cron": {"type": "string", "description": "The schedule. Required if there are several."}},
 }
 CURSOR_INFO: Final = record(
     {"per_page": COUNT, "count": COUNT, "cursor": TEXT},

@@ -30,7 +30,7 @@ _ERRORED: Final = frozenset({_T.ATTEMPT_ERRORED, _T.ROLLBACK_ATTEMPT_ERRORED})
 View = dict[str, Any]
 _quoted: Final = json.encoder.encode_basestring_ascii
 _dumps: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-#: What a stream output shows: a text instead of its bytes.
+#: Shown for a stream output instead of its bytes.
 Preview = Callable[[StepRow], str]
 
 
@@ -127,7 +127,7 @@ class Steps:
         return ',"carried":true' if is_carried else ""
 
     def _output(self, step: StepRow) -> str:
-        """The stored text itself where nothing of it is to be hidden or written otherwise."""
+        """The stored text, unless parts must be hidden or converted."""
         is_plain = not step.sensitive and step.stream is None and '"$"' not in (step.output or '"$"')
         return step.output or "" if is_plain else _dumps(output_of(step, self.preview))
 
@@ -227,7 +227,7 @@ def output_of(step: StepRow, preview: Preview) -> object:
 
 
 def event_of(step: StepRow) -> View | None:
-    """What a wait received: {payload, timestamp, type}."""
+    """The event a wait received: {payload, timestamp, type}."""
     if step.output is None:
         return None
     event: View = to_json(step.output)
@@ -243,7 +243,7 @@ def _attempt(start: str, end: str | None, success: bool | None, error: object) -
 
 
 def attempts_of(entries: Iterable[HistoryRow]) -> list[View]:
-    """The attempts that entries of one step tell of, in order."""
+    """The attempts in the history entries of one step, in order."""
     found: dict[int | None, View] = {}
     for entry in entries:
         if entry.type in _STARTED:

@@ -1,4 +1,4 @@
-"""What the REST API shows of Workflows, versions and instances: pure functions of records."""
+"""Workflows, versions and instances in the REST API's format: pure functions of records."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def instance_created(row: InstanceRow, workflow_id: str, version_id: str) -> Vie
 
 
 def instance_gone(instance_id: str, workflow_id: str, version_id: str) -> View:
-    """Of one that was deleted before this answer could be written: as it was made."""
+    """The new instance as created, if it was already deleted again."""
     return {
         "id": instance_id,
         "status": str(Status.QUEUED),

@@ -1,1 +1,1 @@
-"""What answers on the port: the front door to the Worker, the REST APIs, the dashboard. Thin."""
+"""The HTTP server of the port: the Worker, the REST APIs and the dashboard."""

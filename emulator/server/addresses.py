@@ -1,4 +1,4 @@
-"""Which addresses and names are those of this machine alone."""
+"""Addresses and names of this machine."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PortInUse(Exception):
-    """The address cannot be listened on; the text says what to do."""
+    """The server can't listen on the address. The message says what to do."""
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -32,8 +32,8 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         sock.close()
         raise PortInUse(
-            f"Port {port} on {host} cannot be used ({error.strerror}). Stop what listens there, or choose another "
-            "port with --port (0 takes a free one)."
+            f"Port {port} on {host} cannot be used ({error.strerror}). Stop the other process, or pass "
+            "--port (0 picks a free port)."
         ) from None
     sock.setblocking(False)
     return sock
@@ -100,7 +100,7 @@ def _websockets(**given: Any) -> asyncio.Protocol:
 
 
 def _Server(config: uvicorn.Config, ready: Callable[[BaseException | None], None]) -> uvicorn.Server:  # noqa: N802 - makes one
-    """A uvicorn server that tells when it has started, and leaves signals to the main thread."""
+    """A uvicorn server that reports when it has started, and leaves signals to the main thread."""
     import uvicorn
 
     class Telling(uvicorn.Server):

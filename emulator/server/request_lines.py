@@ -1,4 +1,4 @@
-"""A line for each request to the Worker, when somebody asks for them."""
+"""Logs a line per request to the Worker, if enabled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stepwell.emulator.clock import monotonic_ns
 from stepwell.emulator.worker.host import AsgiApp, Message, Receive, Scope, Send
 
 _log = logging.getLogger("stepwell.requests")
-#: What is told of a request that got no answer, because the client went away or the Worker failed.
+#: Logged for a request without a response: the client left, or the Worker failed.
 _NO_STATUS: Final = "no answer"
 
 
@@ -42,7 +42,7 @@ class RequestLines:
 
 
 def _target(scope: Scope) -> str:
-    """The path as it was asked for, with its query."""
+    """The requested path with its query."""
     path: bytes = scope.get("raw_path") or scope["path"].encode()
     query: bytes = scope.get("query_string", b"")
     whole = path.partition(b"?")[0] + (b"?" + query if query else b"")

@@ -1,4 +1,4 @@
-"""What keeps other people's pages and machines away from a server that can run code.
+"""Protects a server that can run code from foreign pages and machines.
 
 On our own paths only; the Worker's paths answer whoever asks, as on Cloudflare. A page on the internet that has
 its name point to 127.0.0.1 (DNS rebinding) is refused by its Host; one that sends requests across sites by its
@@ -70,7 +70,7 @@ def _is_address(host: str) -> bool:
 
 @dataclass(slots=True)
 class Guard:
-    """Refuses what comes from elsewhere."""
+    """Rejects requests from other sites and machines."""
 
     app: ASGIApp
     access: Access
@@ -88,7 +88,7 @@ class Guard:
             await response(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        host = ", ".join(headers.getlist("host"))  # several, which no browser sends, are no host of ours
+        host = ", ".join(headers.getlist("host"))  # browsers send only one; a list never matches
         problem = foreign_host(host, self.access.names) or foreign_origin(headers, host, scope)
         if problem is not None:
             return _refuse(scope, ApiError("foreign", problem))
@@ -98,7 +98,10 @@ class Guard:
 
     def _token_help(self) -> str:
         if self.access.token is None:
-            return "Beyond this machine a token is needed: start with --token TOKEN, and send it with each request."
+            return (
+                "Requests from other machines need a token. "
+                'Restart with --token TOKEN and send "Authorization: Bearer TOKEN".'
+            )
         return 'Send the token of --token in the header "Authorization: Bearer TOKEN".'
 
     def _has_token(self, scope: Scope, headers: Headers) -> bool:
@@ -129,26 +132,26 @@ def _query(scope: Scope) -> list[tuple[str, str]]:
 
 
 def foreign_host(host: str, names: frozenset[str]) -> str | None:
-    """Why a request for this Host is refused, or None."""
+    """Why a request for this Host is rejected, or None."""
     match = _HOST.fullmatch(host)
     name = (match["name"] or match["address"]).lower() if match is not None else ""
     if name and (is_local_name(name) or name in names or _is_address(name)):
         return None
-    return f'The Host "{host}" is not this server. Use localhost or its address.'
+    return f'The Host "{host}" is not allowed. Use localhost or the server address.'
 
 
 def foreign_origin(headers: Headers, host: str, scope: Scope) -> str | None:
-    """Why a request from this page is refused, or None. Clients that are no browsers send nothing of this."""
+    """Why a request from this page is rejected, or None. Only browsers send these headers."""
     origin = headers.get("origin")
     if origin is not None:
         same = origin.partition("://")[2].lower() == host.lower() and origin.startswith(("http://", "https://"))
-        return None if same else f'Pages of the origin "{origin}" may not use this server.'
+        return None if same else f'Cross-origin requests from "{origin}" are not allowed.'
     if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
         return None
     followed_a_link = headers.get("sec-fetch-mode") == "navigate" and scope.get("method") == "GET"
     if followed_a_link and scope["path"].startswith(urls.DASHBOARD):
         return None
-    return "Pages of other sites may not use this server."
+    return "Cross-site requests are not allowed."
 
 
 def _refuse(scope: Scope, error: ApiError) -> Response:
@@ -160,7 +163,7 @@ def _refuse(scope: Scope, error: ApiError) -> Response:
 
 @dataclass(slots=True)
 class BodyLimit:
-    """Answers 413 as soon as more comes, or is announced, than is read."""
+    """Returns 413 as soon as a body is, or announces to be, too large."""
 
     app: ASGIApp
     most: int
@@ -188,7 +191,7 @@ class BodyLimit:
             await self._response(Headers(scope=scope))(scope, receive, send)
 
     def _response(self, headers: Headers) -> Response:
-        error = ApiError("body_too_large", f"A body may have {self.most} bytes.")
+        error = ApiError("body_too_large", f"Request bodies are limited to {self.most} bytes.")
         # The connection stays open: closing it while the client still sends would reset it, and lose this answer. A
         # client that waits to be told to go on sends nothing.
         return answers.refusal(error, {"Connection": "close"} if "expect" in headers else None)

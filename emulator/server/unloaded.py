@@ -1,4 +1,4 @@
-"""What a Worker answers as long as its code could not be loaded even once: why, with its source lines."""
+"""The response of a Worker whose code has never loaded: the error with its source lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _HEADERS = [(b"content-type", b"text/plain;charset=utf-8"), (b"cache-control", b
 
 
 class WhileUnloaded:
-    """The app of a Worker. Until there is code for it, requests are answered with 503 and the error."""
+    """Wraps a Worker's app. Until its code loads, requests get 503 with the error."""
 
     def __init__(self, app: AsgiApp, notices: Notices, worker: str) -> None:
         self._app = app
@@ -21,6 +21,6 @@ class WhileUnloaded:
             await self._app(scope, receive, send)
             return
         problem = self._notices.problems.get(self._worker, "")
-        text = f"{problem}\n\nThe Worker {self._worker!r} is loaded as soon as a file is saved that mends it.\n"
+        text = f"{problem}\n\nThe Worker {self._worker!r} reloads as soon as you save a fix.\n"
         await send({"type": "http.response.start", "status": 503, "headers": _HEADERS})
         await send({"type": "http.response.body", "body": text.encode(errors="replace")})

@@ -1,1 +1,1 @@
-"""What all HTTP handlers share: commands, errors, live updates, URLs, and the parts they are given."""
+"""Shared by all HTTP handlers: commands, errors, live updates, URLs and their dependencies."""

@@ -14,7 +14,7 @@ _dumps: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 def json_response(data: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Compact JSON in ASCII: texts of user code may hold halves of surrogate pairs, which are no UTF-8."""
+    """Compact JSON in ASCII: strings of user code may contain lone surrogates, which UTF-8 can't encode."""
     return Response(_dumps(data), status, media_type="application/json", headers=headers)
 
 
@@ -28,7 +28,7 @@ def success(
 
 
 def success_with(result: Mapping[str, object], name: str, items: list[str]) -> Response:
-    """A result with a list beside its members: `items` are JSON texts, which are long and need no encoding anew."""
+    """A result with a list. `items` are JSON texts, inserted without encoding them again."""
     whole = f'{_dumps(result)[:-1]},"{name}":[{",".join(items)}]}}'
     text = f'{{"success":true,"errors":[],"messages":[],"result":{whole}}}'
     return Response(text.encode(), media_type="application/json")

@@ -1,4 +1,4 @@
-"""Bodies of requests: JSON as JavaScript reads it, and values on their way into the engine."""
+"""Request bodies: JSON as JavaScript parses it, and conversion of values for the engine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
 
 
 def _kind(data: object) -> str:
-    names = {list: "a list", str: "a text", bool: "a boolean", type(None): "null"}
+    names = {list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(data), "a number")
 
 
@@ -61,13 +61,13 @@ def encoded(data: object) -> Encoded:
     try:
         return encode(data)
     except NotSerialisable as error:
-        raise ApiError("body", f"The value cannot be stored because of {error.what} at {error.path}.") from None
+        raise ApiError("body", f"Can't store {error.what} at {error.path}.") from None
     except RecursionError:
-        raise ApiError("body", "The value cannot be stored: it is nested too deeply.") from None
+        raise ApiError("body", "Can't store the value: it is nested too deeply.") from None
 
 
 def clean_text(data: object, field: str) -> str:
-    """A text that can be looked up. Raises `ApiError` for anything else, halves of surrogate pairs included."""
+    """A valid Unicode string. Raises `ApiError` for anything else, including lone surrogates."""
     if not isinstance(data, str) or any("\ud800" <= char <= "\udfff" for char in data):
-        raise ApiError("body", f'"{field}" must be a text.')
+        raise ApiError("body", f'"{field}" must be a string.')
     return data

@@ -1,4 +1,4 @@
-"""What the APIs do to more than one instance, or to a Workflow. Everything here runs on the engine's thread."""
+"""Commands of the APIs on several instances or on a Workflow. Everything runs on the engine's thread."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from stepwell.emulator.storage.records import TERMINABLE, Status
 from stepwell.emulator.web.bodies import clean_text
 from stepwell.emulator.web.errors import ApiError
 
-#: So many share a commit, 15 ms of work; between two batches the loop turns, so that instances go on.
+#: Instances per commit, 15 ms of work. Between batches, the loop runs other instances.
 _AT_ONCE: Final = 50
 
 
 async def delete_all(engine: Engine, workflow: int, statuses: Collection[Status] = ()) -> int:
-    """Deletes the instances of a Workflow, or those in these statuses; gives how many."""
+    """Delete the instances of a Workflow, optionally only in some statuses. Returns their number."""
     if not _has_code(engine, workflow):
         return _delete_stored(engine, workflow, statuses)
     return await _for_all(engine, workflow, engine.commands.delete, statuses)
 
 
 async def delete_one(engine: Engine, workflow: int, key: int) -> None:
-    """Deletes an instance, also one whose Workflow has no code any more."""
+    """Delete an instance, even if its Workflow is no longer defined."""
     if _has_code(engine, workflow):
         await engine.commands.delete(key)
     else:
@@ -39,7 +39,7 @@ async def delete_one(engine: Engine, workflow: int, key: int) -> None:
 
 
 async def terminate_all(engine: Engine, workflow: int, statuses: Collection[Status] = TERMINABLE) -> int:
-    """Terminates the instances that are in these statuses, without rollbacks; gives how many."""
+    """Terminate the instances in some statuses, without rollbacks. Returns their number."""
     return await _for_all(engine, workflow, engine.commands.terminate, statuses)
 
 
@@ -48,7 +48,7 @@ def _has_code(engine: Engine, workflow: int) -> bool:
 
 
 def _delete_stored(engine: Engine, workflow: int, statuses: Collection[Status]) -> int:
-    """Without code nothing of them is in memory: the records are all there is."""
+    """Without a definition, no instance is in memory, so only records change."""
     keys = [key for key in engine.store.instance_keys(workflow) if _is_in(engine, key, statuses)]
     for key in keys:
         engine.store.delete(key)
@@ -76,7 +76,7 @@ def _batches(keys: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 async def _carried_out(command: Callable[[int], Awaitable[None]], key: int) -> bool:
-    """False for one that ended or went meanwhile: then there is nothing left to do."""
+    """False if the instance ended or was deleted meanwhile."""
     try:
         await command(key)
     except EngineError:
@@ -87,7 +87,7 @@ async def _carried_out(command: Callable[[int], Awaitable[None]], key: int) -> b
 # -- the definition of a Workflow
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What a PUT of a Workflow says; None where it says nothing, which is no limit of its own."""
+    """The body of a PUT of a Workflow. None: no own limit."""
 
     class_name: str
     script_name: str
@@ -99,7 +99,7 @@ class Update:
 
 
 async def update_workflow(engine: Engine, name: str, update: Update) -> str:
-    """Puts the settings in force until the Worker is loaded again; gives the id of the version.
+    """Apply the settings until the Worker reloads. Returns the version id.
 
     Raises `ApiError` for a class that no Workflow of this Worker uses: code comes from its files alone.
     """
@@ -212,13 +212,13 @@ def _cron(text: object) -> str:
         check_cron(cron)
         next_firing(cron, 0)
     except (InvalidCron, CronSimError) as error:
-        raise ApiError("body", f"{text!r} is no cron expression: {error}.") from None
+        raise ApiError("body", f"Invalid cron expression {text!r}: {error}.") from None
     except StopIteration:
-        raise ApiError("body", f"The cron expression {text!r} names no day that ever comes.") from None
+        raise ApiError("body", f"The cron expression {text!r} never fires.") from None
     return cron
 
 
 async def forget_workflow(engine: Engine, workflow: int) -> None:
-    """Removes the record of a Workflow that no code defines and that has no instances."""
+    """Delete the record of a Workflow that is not defined and has no instances."""
     engine.store.delete_workflow(workflow)
     engine.store.commit()

@@ -15,7 +15,7 @@ _TEXT: Final = "workflows.api.error."
 
 
 class Refusal(NamedTuple):
-    """A row. `seen` says whether Cloudflare's number and text are known; the others continue its scheme."""
+    """A row. `seen`: Cloudflare's number and text are known; otherwise they continue its scheme."""
 
     code: int
     status: int
@@ -61,12 +61,12 @@ TABLE: Final[dict[str, Refusal]] = {
 }
 
 
-#: What security.py refuses, whatever was asked for.
+#: Errors that security.py raises, on any path.
 GUARDS: Final = ("no_token", "foreign", "body_too_large")
 
 
 class ApiError(Exception):
-    """A request that is refused. `key` is a row of `TABLE`; `detail` says to people what to do about it."""
+    """A rejected request. `key` is a row of `TABLE`; `detail` tells people what to do."""
 
     def __init__(self, key: str, detail: str | None = None, **fields: str) -> None:
         self.refusal = TABLE[key]
@@ -77,16 +77,16 @@ class ApiError(Exception):
 
 
 class BodyTooLarge(Exception):
-    """More came than is read on our own paths."""
+    """The request body exceeds the limit of Stepwell's own paths."""
 
 
 def of_storage(error: StorageError) -> ApiError:
-    """The refusal that a database which cannot be used means: it passes by itself, or a row is damaged."""
+    """The error for an unusable database: temporary, or a damaged row."""
     return ApiError("engine.damaged" if isinstance(error, Damaged) else "engine.unavailable", str(error))
 
 
 def of_engine(error: EngineError) -> ApiError:
-    """The refusal that an error of the engine means; one without a code is about the request's values."""
+    """The error for an engine error. Without a code, the request's values are at fault."""
     key = error.code if error.code in TABLE else "body"
     assert key is not None
     return ApiError(key, error.message if error.message != error.code else None)

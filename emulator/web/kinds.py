@@ -1,6 +1,6 @@
-"""Kinds of query parameters: each reads a text, and describes itself for OpenAPI.
+"""Types of query parameters. Each parses a string and describes itself for OpenAPI.
 
-What is wrong with a value is said in the words of Cloudflare's local explorer, which shows them to users.
+Error messages are those of Cloudflare's local explorer, which shows them to users.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ Schema = dict[str, Any]
 
 
 class BadValue(ValueError):
-    """A value that its kind does not take; the text is the reason, without the name of the field."""
+    """An invalid value. The message is the reason, without the field name."""
 
 
 class Kind(Protocol):
     def read(self, text: str) -> object:
-        """The value of a text. Raises `BadValue`."""
+        """Parse a string. Raises `BadValue`."""
         ...
 
     def schema(self) -> Schema: ...
@@ -68,7 +68,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """ISO 8601, read as ms since the epoch; without an offset it is UTC. A plus may have come as a blank."""
+    """ISO 8601, read as ms since the epoch; UTC without an offset. A plus sign may arrive as a space."""
 
     def read(self, text: str) -> int:
         try:
@@ -95,7 +95,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query parameter. An empty text counts as not given."""
+    """A query parameter. An empty value counts as missing."""
 
     name: str
     kind: Kind
@@ -106,9 +106,9 @@ class Query:
 STATUSES: Final = tuple(str(status) for status in Status)
 STEP_KINDS: Final = tuple(str(kind) for kind in StepKind)
 
-PAGE: Final = Query("page", WholeNumber(1), "Which page; the first is 1.")
-PER_PAGE: Final = Query("per_page", WholeNumber(1, 100), "Rows of a page; 25 if not given.")
-CURSOR: Final = Query("cursor", Text(), "Where the page before ended: its `result_info.cursor`.")
+PAGE: Final = Query("page", WholeNumber(1), "Page number, starting at 1.")
+PER_PAGE: Final = Query("per_page", WholeNumber(1, 100), "Rows per page. Default: 25.")
+CURSOR: Final = Query("cursor", Text(), "`result_info.cursor` of the previous page.")
 STATUS: Final = Query("status", OneOf(STATUSES), "Only instances in this status.")
 DATE_START: Final = Query("date_start", Time(), "Only instances created at or after this time.")
 DATE_END: Final = Query("date_end", Time(), "Only instances created at or before this time.")

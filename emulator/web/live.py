@@ -1,4 +1,4 @@
-"""What changed, told to open pages over server-sent events: joined, resumable, but for a beat silent when idle.
+"""Changes, sent to open pages over server-sent events: batched, resumable, idle except for a heartbeat.
 
 The engine's thread notes the keys of changed instances after each commit; streams on the server's loop send what
 concerns them at most ten times a second. An event carries no data, only that there is something to read: a page
@@ -22,7 +22,7 @@ from stepwell.emulator.web.whole_numbers import whole_number
 
 #: Changes are joined for this long; a page is redrawn no more often.
 JOINED_S: Final = 0.1
-#: So many commits can be looked up after a lost connection; before that everything counts as changed.
+#: Commits kept for resuming after a lost connection. Beyond that, everything counts as changed.
 REMEMBERED: Final = 4_096
 #: More changed keys than this are not listed.
 LISTED: Final = 200
@@ -52,7 +52,7 @@ class LiveEvents:
 
     @property
     def revision(self) -> str:
-        """Where a page that is made now stands."""
+        """The resume point of a page rendered now."""
         return f"{self._epoch}-{self._revision}"
 
     def changed(self, keys: frozenset[int]) -> None:
@@ -102,7 +102,7 @@ class LiveEvents:
         return newest, sorted(found)
 
     def _place(self, resumed: str | None) -> int:
-        """The revision behind a resume point; -1 for one of another process."""
+        """The revision of a resume point, or -1 if it is from another process."""
         epoch, _, number = (resumed or "").partition("-")
         place = whole_number(number) if epoch == self._epoch else None
         return -1 if place is None else place

@@ -1,4 +1,4 @@
-"""Moves of the clock that somebody asks for: the terminal tells of them, since its times jump with them."""
+"""Requested clock moves. Logged in the terminal, since its timestamps jump."""
 
 from __future__ import annotations
 
@@ -20,17 +20,14 @@ END_OF_TIME: Final = 221_845_392_000_000
 
 
 def too_far(now: int, ms: int) -> str:
-    """Why the clock cannot be moved by so many ms; empty where it can."""
+    """Why the clock can't be moved by `ms`, or an empty string."""
     if now + ms <= END_OF_TIME:
         return ""
-    return (
-        f"The clock is at {iso(now)} and can be moved to {iso(END_OF_TIME)[:10]} at most, which is less than "
-        f"{ms} ms away: dates end with the year 9999."
-    )
+    return f"Can't move the clock by {ms} ms from {iso(now)}: the latest supported date is {iso(END_OF_TIME)[:10]}."
 
 
 async def advance(engine: Engine, ms: int) -> None:
-    """On the engine's thread, as all here."""
+    """Runs on the engine's thread, like all functions here."""
     with _told(engine):
         await engine.advance(ms)
 
@@ -41,12 +38,12 @@ async def advance_to_next(engine: Engine) -> int | None:
 
 
 async def stop(engine: Engine) -> None:
-    """Ends the move that goes on."""
+    """Stop the running move."""
     engine.stop_clock()
 
 
 def skew_of(engine: Engine) -> int:
-    """By how much the clock is ahead of real time."""
+    """How far the clock is ahead of real time."""
     return engine.clock.skew_ms if isinstance(engine.clock, SystemClock) else 0
 
 

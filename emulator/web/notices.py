@@ -1,4 +1,4 @@
-"""What the emulator tells its server: code that could not be loaded, and that it stops."""
+"""Notices from the emulator to its server: code that failed to load, and shutdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 
 class Notices:
-    """Told on any thread; listeners are called on the teller's."""
+    """Notices can be sent from any thread; listeners run on the sender's thread."""
 
     def __init__(self) -> None:
         self._problems: dict[str, str] = {}
@@ -16,7 +16,7 @@ class Notices:
 
     @property
     def problems(self) -> Mapping[str, str]:
-        """Why the last load of a Worker failed, by its name; what was loaded before it, if anything, is in use."""
+        """Why the last load failed, by Worker. The previous version, if any, keeps running."""
         return self._problems
 
     @property
@@ -40,7 +40,7 @@ class Notices:
             self._tell()
 
     def not_loaded(self, worker: str, problem: str, *, runs: bool) -> None:
-        """`runs`: what was loaded of it before goes on."""
+        """`runs`: the previous version keeps running."""
         self._problems = {**self._problems, worker: problem}
         self._unloaded = self._unloaded - {worker} if runs else self._unloaded | {worker}
         self._tell()

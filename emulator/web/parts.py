@@ -1,4 +1,4 @@
-"""What the handlers of requests are given."""
+"""Dependencies of the request handlers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ServerParts:
     blocked_ms: Callable[[], int] = lambda: 0
     #: The largest body that is read on our own paths, in bytes.
     body_limit: int = field(default=32 * 1024 * 1024)
-    #: So many seconds an answer waits for the rollbacks of an instance that is terminated.
+    #: Seconds that a response waits for rollbacks of a terminated instance.
     rollback_patience_s: float = 10.0
     #: Open pages hear from the server at least this often, in seconds.
     heartbeat_s: float = 5.0

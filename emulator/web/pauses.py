@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 
 
 async def set_within(signal: asyncio.Event, seconds: float) -> bool:
-    """Whether the event was set within so many seconds."""
+    """True if the event was set within `seconds`."""
     try:
         async with asyncio.timeout(seconds):
             await signal.wait()
@@ -17,12 +17,12 @@ async def set_within(signal: asyncio.Event, seconds: float) -> bool:
 
 
 async def pause(seconds: float) -> None:
-    """Lets so many seconds pass."""
+    """Wait for `seconds`."""
     await set_within(asyncio.Event(), seconds)
 
 
 async def done_within(command: Awaitable[object], seconds: float) -> bool:
-    """Whether a command of the engine was done within so many seconds; one that was not goes on by itself."""
+    """True if an engine command finished in time. Otherwise it continues in the background."""
     try:
         async with asyncio.timeout(seconds):
             await command

@@ -8,5 +8,5 @@ from stepwell.emulator.worker.host import call_scheduled as call_scheduled
 
 
 def host_of(parts: ServerParts, name: str) -> WorkerHost | None:
-    """The Worker of a name; the first one for ""."""
+    """The Worker by name; "" is the first Worker."""
     return next((host for host in parts.hosts if name in ("", host.name)), None)

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote, urlencode
 REST: Final = "/client/v4"
 #: The API that `wrangler workflows ... --local` talks to.
 EXPLORER: Final = "/cdn-cgi/local/explorer/api"
-#: What Cloudflare does not have: the clock, wiping, history. The name keeps it apart from all of theirs.
+#: Stepwell's own API: the clock, wiping, history. The prefix avoids conflicts with Cloudflare's paths.
 LOCAL: Final = "/cdn-cgi/local/stepwell"
 CLOCK: Final = f"{LOCAL}/clock"
 WIPE: Final = f"{LOCAL}/wipe"
@@ -23,12 +23,12 @@ ACCOUNT: Final = "local"
 
 
 def segment(text: str) -> str:
-    """One part of a path, whatever its characters: ids of schedules hold slashes and blanks."""
+    """Encode one part of a path. Ids of schedules contain slashes and spaces."""
     return quote(text, safe="")
 
 
 def part(text: str) -> str:
-    """The text of a part of a path as it came; bytes that are no UTF-8 become replacement characters."""
+    """Decode one part of a path. Invalid UTF-8 becomes replacement characters."""
     return unquote(text, errors="replace")
 
 
@@ -75,7 +75,7 @@ CALL_SCHEDULED: Final = f"{LOCAL}/scheduled"
 
 
 def schedule(name: str) -> str:
-    """Where a schedule of a Workflow is fired."""
+    """The path that fires a schedule of a Workflow."""
     return f"{LOCAL}/workflows/{segment(name)}/schedule"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-#: What JavaScript counts exactly; well within the 64 bits of SQLite.
+#: The largest exact integer in JavaScript, well within SQLite's 64 bits.
 MOST: Final = 2**53 - 1
 
 

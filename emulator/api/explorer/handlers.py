@@ -19,7 +19,7 @@ from stepwell.emulator.web.answers import success, success_with
 from stepwell.emulator.web.kinds import BadValue
 
 BAD_DATES: Final = 10502
-#: For everything but what is not found.
+#: The code of all errors except not found.
 OTHER: Final = 10001
 _DATES: Final = (
     "'date_start' must not be after 'date_end'. Update 'date_start' or 'date_end' so 'date_start' is before or "
@@ -27,7 +27,7 @@ _DATES: Final = (
 )
 
 
-#: What wrangler takes for an id when it deletes several.
+#: The ids that wrangler accepts when deleting several.
 _IDS: Final = re.compile(r"[a-zA-Z0-9, *\/#_-]+")
 
 
@@ -120,7 +120,9 @@ async def change_status(call: Call) -> Response:
     try:
         await rest.apply_status(call, workflow, body)
     except WorkflowError as error:
-        if error.code != "instance.cannot_resume":  # what cannot be resumed stays as it is, and that is an answer
+        if (
+            error.code != "instance.cannot_resume"
+        ):  # an instance that cannot be resumed stays unchanged, which is not an error
             raise
     return success(rest.status_now(call, workflow))
 

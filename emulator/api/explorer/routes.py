@@ -1,6 +1,6 @@
 """The API of Cloudflare's local explorer, which `wrangler workflows ... --local` talks to, as a table.
 
-It differs from the REST API in shapes, codes and statuses; what it answers where was seen in wrangler's own.
+It differs from the REST API in shapes, codes and statuses, which were observed in wrangler.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NOT_FOUND: Final = 10501
 
 
 class ExplorerStyle:
-    """Refusals as the explorer tells them."""
+    """Errors in the explorer's format."""
 
     def refused(self, error: ApiError | EngineError | BadValue, path: Mapping[str, str]) -> Response:
         key = error.key if isinstance(error, ApiError) else getattr(error, "code", None)
@@ -42,14 +42,14 @@ class ExplorerStyle:
         return answers.failure(status, OTHER, str(error))
 
     def broken(self) -> Response:
-        return answers.failure(500, OTHER, "Internal error. The terminal shows what happened.")
+        return answers.failure(500, OTHER, "Internal error. See the stepwell dev terminal for details.")
 
     def wrong_method(self, method: str, allowed: Sequence[str]) -> Response:
         return PlainTextResponse("404 Not Found", 404)
 
 
 def _engine_failure(error: EngineError) -> Response:
-    """The binding's own message. Wrangler's explorer answers 500 here, though nothing of the server is broken."""
+    """The binding's own message. Wrangler's explorer returns 500 here, although the request is at fault."""
     named = isinstance(error, WorkflowError) and not error.message.startswith("WorkflowError")
     message = f"{error.name}: {error.message}" if named else error.message
     code = error.code or ""
@@ -58,7 +58,7 @@ def _engine_failure(error: EngineError) -> Response:
 
 
 def refusals(row: Endpoint) -> dict[int, str]:
-    """What an endpoint may answer when it refuses, by HTTP status."""
+    """Descriptions of an endpoint's possible errors, by HTTP status."""
     found = {400: f"{OTHER}, with what is wrong with a field; {BAD_DATES} for dates the wrong way round"}
     if row.errors:
         found[404] = f"{_NOT_FOUND}: no such Workflow, or no such instance"

@@ -1,4 +1,4 @@
-"""What Cloudflare has no API for: the clock, wiping, an instance's history, and its local triggers of schedules."""
+"""Stepwell's own API: the clock, wiping, histories, and local triggers of schedules."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def get_clock(call: Call) -> Response:
 
 
 async def move_clock(call: Call) -> Response:
-    """By a number of ms, or to what is due next; or stops a move. Answers when nothing goes on by itself."""
+    """Move the clock by a number of ms or to the next wake, or stop a move. Returns when the move is finished."""
     body, parts = call.json_object(), call.parts
     if body.get("stop") is True:
         await parts.thread.call(moves.stop, parts.engine)
@@ -80,7 +80,7 @@ def _moving(move: Move | None, now: int) -> View | None:
 
 # -- wiping
 async def wipe(call: Call) -> Response:
-    """Terminates all, deletes the finished ones, or deletes all instances: of one Workflow, or of every one."""
+    """Terminate all, delete finished, or delete all instances of one Workflow or of all."""
     body, parts = call.json_object(), call.parts
     chosen = _chosen_workflows(call, body)
     done = 0
@@ -96,7 +96,7 @@ def _chosen_workflows(call: Call, body: dict[str, Any]) -> list[WorkflowRow]:
     name = clean_text(body["workflow"], "workflow")
     chosen = [row for row in rows if row.name == name]
     if not chosen:
-        raise ApiError("workflow.not_found", f'There is no Workflow "{name}" in this Worker.')
+        raise ApiError("workflow.not_found", f'Workflow "{name}" not found in this Worker.')
     return chosen
 
 
@@ -113,7 +113,7 @@ async def _wipe(engine: Engine, workflow: int, action: object) -> int:
 
 # -- history
 async def get_history(call: Call) -> Response:
-    """The entries that `subscribe()` delivers, from a place on."""
+    """The entries that `subscribe()` delivers, after a given id."""
     key = call.instance_key(call.workflow())
     reader, instance_id = call.parts.reader, call.path["instance_id"]
     limit = call.query.get("limit", 200)
@@ -145,7 +145,7 @@ def scheduled_endpoint(parts: ServerParts) -> Any:
         host = host_of(parts, query.get("worker", ""))
         if host is None:
             names = ", ".join(host.name for host in parts.hosts)
-            return PlainTextResponse(f"worker: there is no Worker {query['worker']!r}; there are: {names}", 404)
+            return PlainTextResponse(f"worker: unknown Worker {query['worker']!r}; expected one of {names}", 404)
         good = await parts.thread.call(call_scheduled, host, query.get("cron", ""), at)
         outcome = "ok" if good else "exception"
         status = 200 if outcome == "ok" else 500
@@ -173,7 +173,7 @@ async def call_handler(call: Call) -> Response:
 
 # -- schedules of Workflows
 async def fire_schedule(call: Call) -> Response:
-    """Creates the instance of a schedule now. Its own times stay as they are."""
+    """Creates the scheduled instance now. Its own times stay as they are."""
     workflow, body = call.workflow(), call.json_object()
     cron = clean_text(body["cron"], "cron") if body.get("cron") is not None else None
     try:
@@ -181,22 +181,22 @@ async def fire_schedule(call: Call) -> Response:
     except EngineError as error:
         raise ApiError("body", str(error)) from None
     except KeyError:
-        raise ApiError("workflow.not_found", f'The Worker has no code for "{workflow.name}".') from None
+        raise ApiError("workflow.not_found", f'Workflow "{workflow.name}" is not defined in the Worker.') from None
     return success({"id": instance_id})
 
 
 def table() -> list[Endpoint]:
     after = Query("after", WholeNumber(0, 2**62), "Only entries with ids above this.")
-    limit = Query("limit", WholeNumber(1, 1_000), "So many at most; 200 if not given.")
+    limit = Query("limit", WholeNumber(1, 1_000), "Maximum number of entries. Default: 200.")
     clock = urls.CLOCK.removeprefix(urls.LOCAL)
     return [
-        Endpoint("GET", clock, get_clock, "get_clock", "The clock, and when it will be used next", named("Clock")),
+        Endpoint("GET", clock, get_clock, "get_clock", "The clock, and its next wake", named("Clock")),
         Endpoint(
             "POST",
             clock,
             move_clock,
             "move_clock",
-            "Moves the clock; what becomes due happens in order",
+            "Moves the clock; due work runs in order",
             named("Clock"),
             body=schemas.ADVANCE,
             body_required=True,
@@ -207,7 +207,7 @@ def table() -> list[Endpoint]:
             urls.WIPE.removeprefix(urls.LOCAL),
             wipe,
             "wipe",
-            "Terminates all instances, deletes the finished ones, or deletes all",
+            "Terminates all instances, deletes finished ones, or deletes all",
             named("Wiped"),
             body=schemas.WIPE,
             body_required=True,
@@ -228,7 +228,7 @@ def table() -> list[Endpoint]:
             "/workflows/{workflow_name}/schedule",
             fire_schedule,
             "fire_schedule",
-            "Creates the instance of a schedule now",
+            "Creates the scheduled instance now",
             named("Fired"),
             body=schemas.FIRE,
             errors=("body", "workflow.not_found"),
@@ -238,7 +238,7 @@ def table() -> list[Endpoint]:
             "/workflows/{workflow_name}/instances/{instance_id}/history",
             get_history,
             "get_history",
-            "What happened to an instance, as subscribe() tells it",
+            "The history of an instance, as subscribe() delivers it",
             listed(named("HistoryEvent")),
             query=(after, limit),
             errors=("workflow.not_found", "instance.not_found"),

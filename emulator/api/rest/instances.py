@@ -28,7 +28,7 @@ async def list_instances(call: Call) -> Response:
     rows = [] if paging.is_over else reader.instances(wanted, paging.rows())
     shown = rows[: paging.per_page]
     info = pages.cursor_info(paging, rows)
-    if paging.after is None:  # counting is what costs: those who follow cursors do not pay for it
+    if paging.after is None:  # counting is slow, so pages reached by cursor skip it
         info |= pages.total_info(paging, len(shown), reader.count_instances(wanted))
     versions = version_ids(call, workflow)
     result = [views.instance_row(row, workflow.id, versions.get(row.version, "")) for row in shown]
@@ -36,7 +36,7 @@ async def list_instances(call: Call) -> Response:
 
 
 def wanted_instances(workflow: WorkflowRow, query: Mapping[str, Any]) -> PageFilter:
-    """The filter that a query means. Raises `BadValue` for dates the wrong way round."""
+    """The filter of a query. Raises `BadValue` if date_start is after date_end."""
     start, end = query.get("date_start"), query.get("date_end")
     if start is not None and end is not None and start > end:
         raise BadValue("date_start: must not be after date_end")
@@ -81,7 +81,7 @@ async def create_instance(call: Call) -> Response:
 
 
 async def create_batch(call: Call) -> Response:
-    """Creates what can be created, as createBatch does; `messages` tell what was left out."""
+    """Create several instances, as createBatch does. `messages` lists the skipped ids."""
     workflow = call.workflow()
     entries = bodies.parse(call.body, "The body")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -97,7 +97,7 @@ async def create_batch(call: Call) -> Response:
 
 
 def create_options(body: dict[str, Any]) -> dict[str, object]:
-    """A request's fields in the names of the binding. Plain `id` is taken too: the local explorer calls it so."""
+    """The request's fields as options of the binding. `id` is accepted too, as the local explorer sends it."""
     options: dict[str, object] = {}
     if "instance_id" in body or "id" in body:
         options["id"] = body.get("instance_id", body.get("id"))
@@ -129,7 +129,7 @@ def _created(call: Call, workflow: WorkflowRow, ids: list[str]) -> list[View]:
 
 # -- changing
 async def change_status(call: Call) -> Response:
-    """pause, resume, terminate and restart are Cloudflare's; skipSleep and timeOut are ours."""
+    """pause, resume, terminate and restart are Cloudflare's; skipSleep and timeOut are Stepwell only."""
     workflow, body = call.workflow(), call.json_object()
     call.instance_key(workflow)
     await apply_status(call, workflow, body)
@@ -137,7 +137,7 @@ async def change_status(call: Call) -> Response:
 
 
 async def apply_status(call: Call, workflow: WorkflowRow, body: dict[str, Any]) -> None:
-    """Carries out what a body with `status` asks for. Raises `ApiError` and `WorkflowError`."""
+    """Run the command in a body with `status`. Raises `ApiError` and `WorkflowError`."""
     binding, instance_id, thread = call.binding(workflow), call.path["instance_id"], call.parts.thread
     wanted = body.get("status")
     if "rollback" in body and (wanted != "terminate" or not isinstance(body["rollback"], bool)):
@@ -197,7 +197,7 @@ async def deliver_event(call: Call, workflow: WorkflowRow) -> None:
 
 # -- deleting and terminating
 async def delete_instance(call: Call) -> Response:
-    """Ours: Cloudflare's REST API deletes by lists only."""
+    """Stepwell only: Cloudflare's REST API deletes lists of instances."""
     workflow = call.workflow()
     key = call.instance_key(workflow)
     await call.parts.thread.call(commands.delete_one, call.parts.engine, workflow.key, key)
@@ -212,7 +212,7 @@ async def delete_batch(call: Call) -> Response:
 
 
 async def terminate_all(call: Call) -> Response:
-    """What `wrangler workflows instances terminate-all` asks for; it has happened when this answers."""
+    """The request of `wrangler workflows instances terminate-all`. Returns when all are terminated."""
     workflow = call.workflow()
     call.binding(workflow)
     statuses = (Status(call.query["status"]),) if "status" in call.query else TERMINABLE

@@ -33,13 +33,13 @@ _PAGES = (kinds.PAGE, kinds.PER_PAGE)
 
 
 class RestStyle:
-    """Refusals in Cloudflare's envelope."""
+    """Errors in Cloudflare's envelope."""
 
     def refused(self, error: ApiError | EngineError | BadValue, path: Mapping[str, str]) -> Response:
         return answers.refusal(refusal_of(error))
 
     def broken(self) -> Response:
-        return answers.refusal(ApiError("internal_server", "The terminal shows what happened."))
+        return answers.refusal(ApiError("internal_server", "See the stepwell dev terminal for details."))
 
     def wrong_method(self, method: str, allowed: Sequence[str]) -> Response:
         return answers.refusal(ApiError("no_method", method=method), {"Allow": ", ".join(sorted(allowed))})
@@ -58,7 +58,7 @@ def _workflow_rows() -> list[Endpoint]:
             _ALL,
             workflows.list_workflows,
             "list_workflows",
-            "All Workflows, with their instances counted by status",
+            "All Workflows, with instance counts by status",
             listed(named("Workflow")),
             query=(*_PAGES, search),
             info=schemas.TOTAL_INFO,
@@ -77,7 +77,7 @@ def _workflow_rows() -> list[Endpoint]:
             _ONE,
             workflows.update_workflow,
             "update_workflow",
-            "Changes limits, concurrency, retention and schedules until the Worker is loaded again",
+            "Changes limits, concurrency, retention and schedules until the Worker reloads",
             named("WorkflowUpdate"),
             body=schemas.UPDATE,
             body_required=True,
@@ -88,7 +88,7 @@ def _workflow_rows() -> list[Endpoint]:
             _ONE,
             workflows.delete_workflow,
             "delete_workflow",
-            "Deletes all instances; the Workflow itself stays while the wrangler file declares it",
+            "Deletes all instances. The Workflow stays while the wrangler file declares it",
             schemas.OK,
             errors=_ABSENT,
         ),
@@ -104,7 +104,7 @@ def _version_rows() -> list[Endpoint]:
             _VERSIONS,
             list_versions,
             "list_versions",
-            "Versions, newest first: one for each load of changed code",
+            "Versions, newest first: one per load of changed code",
             listed(named("Version")),
             query=_PAGES,
             info=schemas.TOTAL_INFO,
@@ -116,7 +116,7 @@ def _version_rows() -> list[Endpoint]:
             f"{one}/graph",
             get_graph,
             "get_version_graph",
-            "The structure of the Workflow, read from its source",
+            "The structure of the Workflow, parsed from its source",
             named("VersionGraph"),
             errors=absent,
         ),
@@ -124,9 +124,9 @@ def _version_rows() -> list[Endpoint]:
 
 
 def _list_rows() -> list[Endpoint]:
-    direction = Query("direction", OneOf(("asc", "desc")), "Oldest or newest first; desc if not given.")
+    direction = Query("direction", OneOf(("asc", "desc")), "Oldest or newest first. Default: desc.")
     triggers = tuple(map(str, Trigger))
-    trigger = Query("trigger", OneOf(triggers), "Only instances that this created. Stepwell only.")
+    trigger = Query("trigger", OneOf(triggers), "Only instances created in this way. Stepwell only.")
     filters = (kinds.STATUS, kinds.DATE_START, kinds.DATE_END, trigger)
     return [
         Endpoint(
@@ -154,7 +154,7 @@ def _list_rows() -> list[Endpoint]:
 
 
 def _instance_rows() -> list[Endpoint]:
-    order = Query("order", OneOf(("asc", "desc")), "Order of the steps; asc if not given.")
+    order = Query("order", OneOf(("asc", "desc")), "Order of the steps. Default: asc.")
     simple = Query("simple", OneOf(("true", "false")), "Without the steps.")
     step = (
         Query("name", Text(), "Name of the step with its count, as in `steps`.", required=True),
@@ -186,7 +186,7 @@ def _instance_rows() -> list[Endpoint]:
             f"{_INSTANCE}/step",
             instances.get_step,
             "get_step",
-            "The whole output of a step; of a stream its bytes",
+            "The full output of a step; for a stream, its bytes",
             named("StepOutput"),
             query=step,
             errors=(*_NO_INSTANCE, "instance.step_not_found", "query"),
@@ -202,7 +202,7 @@ def _command_rows() -> list[Endpoint]:
             f"{_INSTANCE}/status",
             instances.change_status,
             "change_status",
-            "Pauses, resumes, terminates or restarts an instance, or ends its sleep or its wait",
+            "Pauses, resumes, terminates or restarts an instance, or ends its sleep or wait",
             named("StatusChanged"),
             body=schemas.STATUS_CHANGE,
             body_required=True,
@@ -237,7 +237,7 @@ def _bulk_rows() -> list[Endpoint]:
             f"{_INSTANCES}/batch",
             instances.create_batch,
             "create_batch",
-            "Creates up to 100 instances; those that exist already are left out",
+            "Creates up to 100 instances; existing ids are skipped",
             listed(named("InstanceCreated")),
             body=listed(schemas.CREATE),
             body_required=True,
@@ -259,7 +259,7 @@ def _bulk_rows() -> list[Endpoint]:
             f"{_INSTANCES}/terminate",
             instances.terminate_all,
             "terminate_all",
-            "Terminates all instances that have not ended",
+            "Terminates all unfinished instances",
             schemas.OK,
             query=(status,),
             errors=_ABSENT,

@@ -37,7 +37,7 @@ def _view(call: Call, row: WorkflowRow, counts: Mapping[Status, int]) -> View:
 
 
 def _firings(call: Call, row: WorkflowRow) -> dict[str, int]:
-    """Worked out here, not asked of the engine: a list must answer while user code blocks it."""
+    """Computed here instead of by the engine, so that lists work while user code blocks it."""
     now = call.now()
     for state in call.parts.engine.workflows():
         if state.key == row.key:
@@ -54,7 +54,7 @@ async def update_workflow(call: Call) -> Response:
 
 
 async def delete_workflow(call: Call) -> Response:
-    """Deletes its instances. The Workflow itself is what the wrangler file says; without code it goes as well."""
+    """Delete all instances of a Workflow, and its record if it is no longer defined."""
     row, parts = call.workflow(), call.parts
     await parts.thread.call(commands.delete_all, parts.engine, row.key)
     if not row.defined:

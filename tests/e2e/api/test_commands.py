@@ -85,7 +85,7 @@ def test_a_refusal_is_told_with_cloudflares_text_and_what_to_do(run: Run, fresh:
     text = said(run("workflows", "describe", "nope", code=1))
 
     assert text == (
-        'workflows.api.error.workflow.not_found [code: 10200] There is no Workflow "nope" in this Worker.'
+        'workflows.api.error.workflow.not_found [code: 10200] Workflow "nope" not found in this Worker.'
     )
 
 

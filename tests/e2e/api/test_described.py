@@ -89,7 +89,7 @@ def test_every_answer_is_as_described_and_none_is_a_server_error(
     def ask(case: Any) -> None:
         _use_known_names(case)
         answer = case.call_and_validate(base_url=busy.url, checks=CHECKS)
-        assert "The terminal shows what happened." not in answer.text
+        assert "See the stepwell dev terminal for details." not in answer.text
 
     ask()
 
