@@ -76,7 +76,7 @@ def test_the_handler_of_a_worker_is_run_by_name_and_its_failure_is_told(dev: Sta
     ]
 
     assert [(one.status_code, one.text) for one in answers[:2]] == [(200, "ok"), (500, "exception")]
-    assert answers[2].text == "worker: there is no Worker 'other'; there are: worker"
+    assert answers[2].text == "worker: unknown Worker 'other'; expected one of worker"
     server.until_output("Uncaught .in scheduled.")
 
 
