@@ -74,7 +74,8 @@ class Turn:
         if self._broken is not None:
             raise self._broken
         if self._is_stuck:
-            self._cursor.execute("ROLLBACK")
+            if self._db.in_transaction:  # SQLite may have ended it meanwhile
+                self._cursor.execute("ROLLBACK")
             self._is_stuck = False
         self._cursor.execute("BEGIN IMMEDIATE")
         for sql, params, expected in self._kept:

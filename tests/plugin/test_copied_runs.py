@@ -206,9 +206,12 @@ async def terminated_before_it_began(maker: Maker) -> None:
 
 
 REFUSED: dict[str, tuple[Drive, str]] = {
-    "busy": (in_the_middle_of_a_step, "It is running. Copy it as a test when it has ended, or waits."),
-    "stopped-busy": (terminated_in_the_middle_of_a_step, "It was terminated while never ends-1 was running"),
-    "stopped-early": (terminated_before_it_began, "It was terminated between two steps"),
+    "busy": (in_the_middle_of_a_step, "The instance is running. Copy it once it has finished, or while it waits."),
+    "stopped-busy": (
+        terminated_in_the_middle_of_a_step,
+        "The instance was terminated while never ends-1 was running",
+    ),
+    "stopped-early": (terminated_before_it_began, "The instance was terminated between steps"),
 }
 
 
@@ -250,9 +253,9 @@ def test_a_run_that_no_test_can_repeat_is_refused_with_the_reason(name: str, pro
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"difference": "step a became b"}, "not deterministic: step a became b"),
-        ({"workflow": {"defined": False}}, "no code for empty now"),
-        ({"row": {"schedule": "{}"}}, "Duplicate it, and copy that run"),
+        ({"difference": "step a became b"}, "nondeterministic code: step a became b"),
+        ({"workflow": {"defined": False}}, "The Workflow empty is not defined"),
+        ({"row": {"schedule": "{}"}}, "Duplicate it, and copy the duplicate"),
     ],
 )
 def test_what_is_known_to_come_out_otherwise_is_refused(change: Any, reason: str, project: Path) -> None:

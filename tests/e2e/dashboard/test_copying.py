@@ -19,7 +19,7 @@ def test_a_run_that_no_test_can_repeat_says_why_where_it_is_copied(shop: Running
     page.get_by_role("link", name="Copy as a pytest").click()
 
     expect(page.locator(".toast.bad")).to_contain_text(
-        "It is running. Copy it as a test when it has ended, or waits."
+        "The instance is running. Copy it once it has finished, or while it waits."
     )
     shop.do(lambda: shop.engine.workflow("narrow").terminate("under-way"))
 

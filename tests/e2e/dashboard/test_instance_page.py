@@ -146,7 +146,7 @@ def test_a_payload_that_is_no_json_is_refused_beside_the_button(shop: Running, o
     page.locator("#now textarea").first.fill("{oops")
     page.get_by_role("button", name="Send “approval”").click()
 
-    expect(page.locator("#now .problem")).to_contain_text("Not a JSON file")
+    expect(page.locator("#now .problem")).to_contain_text("Invalid JSON")
     assert shop.status("orders", "bad-payload") == "waiting"
 
 
@@ -323,7 +323,7 @@ def test_create_checks_the_params_and_shows_the_new_instance(shop: Running, open
     page.locator("#params").fill('{"n": 77')
     expect(page.locator("#params-said")).not_to_have_text("valid")
     page.get_by_role("button", name="Create").click()
-    expect(page.locator(".problem")).to_contain_text("Not a JSON file")
+    expect(page.locator(".problem")).to_contain_text("Invalid JSON")
 
     page.locator("#params").fill('{"n": 77}')
     page.locator("#new-id").fill("made-here")

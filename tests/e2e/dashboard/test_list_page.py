@@ -366,7 +366,7 @@ def terminate_all(page: Page, url: str) -> None:
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("checkbox", name="run the rollback handlers first").check()
     page.get_by_role("button", name="Terminate").click()
-    expect(page.locator("h1")).to_contain_text("under way")
+    expect(page.locator("h1")).to_contain_text("running")
 
 
 def test_what_is_done_to_many_tells_how_far_it_is_and_can_be_stopped(shop: Running, open_page: Open) -> None:

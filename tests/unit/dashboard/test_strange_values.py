@@ -68,6 +68,7 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     f"{ONE}/do/skipSleep": ("name",),
     f"{ONE}/do/timeOut": ("name",),
     f"{BASE}/workflows/flow/schedule": ("cron", "back"),
+    f"{BASE}/clock/scheduled": ("worker", "cron", "back"),
     f"{BASE}/bulk?action=pause": ("action", "key"),
     f"{BASE}/bulk?action=pause&all=1": ("all", "q", "workflow", "scope", "status", "after"),
     f"{BASE}/bulk?action=sendEvent&key=1&type=go": ("type", "payload"),
