@@ -6,8 +6,9 @@ import asyncio
 import heapq
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import count
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class Timer(Protocol):
@@ -126,12 +127,15 @@ class CountedSlice(Slice):
         return self._left < 0
 
 
-def _steady_ns() -> int:
+def _steady_clock() -> Callable[[], int]:
     """Nanoseconds of a clock that is never set and that includes the machine's sleep."""
     for name in ("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"):  # on macOS, CLOCK_MONOTONIC includes sleep
         if hasattr(time, name):
-            return time.clock_gettime_ns(getattr(time, name))
-    return time.monotonic_ns()
+            return partial(time.clock_gettime_ns, getattr(time, name))
+    return time.monotonic_ns
+
+
+_STEADY_NS: Final = _steady_clock()
 
 
 class SteadyTime:
@@ -146,20 +150,26 @@ class SteadyTime:
     def __init__(
         self,
         wall_ns: Callable[[], int] = time.time_ns,
-        steady_ns: Callable[[], int] = _steady_ns,
+        steady_ns: Callable[[], int] = _STEADY_NS,
         awake_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._wall_ns, self._steady_ns, self._awake_ns = wall_ns, steady_ns, awake_ns
         self._offset_ns = wall_ns() - steady_ns()
         self._slept_ns = steady_ns() - awake_ns()
+        self._look_at_ns = 0
 
     def now_ms(self) -> int:
         steady_ns = self._steady_ns()
+        if steady_ns >= self._look_at_ns:  # several calls a step: only the first one of a while looks
+            self._note_sleep(steady_ns)
+        return (steady_ns + self._offset_ns) // 1_000_000
+
+    def _note_sleep(self, steady_ns: int) -> None:
+        self._look_at_ns = steady_ns + self.ASLEEP_NS
         slept_ns = steady_ns - self._awake_ns()
         if slept_ns - self._slept_ns > self.ASLEEP_NS:
             self._slept_ns = slept_ns
             self._offset_ns = max(self._offset_ns, self._wall_ns() - steady_ns)  # time never goes back
-        return (steady_ns + self._offset_ns) // 1_000_000
 
 
 class SystemClock:
@@ -183,6 +193,8 @@ class SystemClock:
 
     def now(self) -> int:
         real_ms = self._time.now_ms()
+        if self.scale == 1.0:
+            return real_ms + self._skew_ms
         return self._began_ms + int((real_ms - self._began_ms) * self.scale) + self._skew_ms
 
     def watch(self) -> LoopWatch:

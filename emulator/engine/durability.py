@@ -191,9 +191,11 @@ class Commits:
         """Whether the database can be written in this turn."""
         if self._hold is not None:
             return False
-        with contextlib.suppress(StorageError):  # `_broke` has been called
+        try:
             if self._store.begin():
                 return True
+        except StorageError:  # `_broke` has been called
+            pass
         if self.failure is None:
             self._note_hold(self._store.trouble)
         return False
@@ -206,6 +208,10 @@ class Commits:
             return True
         self._later.append(callback)
         return False
+
+    def can_write(self) -> bool:
+        """Whether the database can be written in this turn. Asked twice per step, so it costs no coroutine."""
+        return self.failure is None and self._begin()
 
     async def writable(self) -> None:
         """Returns when the database can be written in this turn.

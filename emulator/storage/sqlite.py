@@ -98,6 +98,8 @@ class SqliteStore(SqliteReader):
         return self._turn.trouble
 
     def begin(self) -> bool:
+        if self._turn.is_open:
+            return True
         with self._lock:
             return self._turn.begin()
 

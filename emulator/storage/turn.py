@@ -39,7 +39,7 @@ class Turn:
         self._cursor = db.cursor()
         self._path = path
         self._kept: list[tuple[str, Sequence[Any], Expected]] = []
-        self._is_open = False
+        self.is_open = False
         #: Whether a ROLLBACK has failed.
         self._is_stuck = False
         self._began: Callable[[], None] = lambda: None
@@ -61,7 +61,7 @@ class Turn:
     # -- the transaction
     def begin(self) -> bool:
         """Opens the transaction unless it is open; False when the database cannot be written just now."""
-        if self._is_open:
+        if self.is_open:
             return True
         try:
             self._open()
@@ -82,7 +82,7 @@ class Turn:
             row = self._cursor.execute(sql, params).fetchone()
             if _differs(expected, row, self._db):
                 self._break(StorageError(f"{self._path} was changed by another program while Stepwell ran."))
-        self._is_open = True
+        self.is_open = True
         self._note()
 
     def _note(self) -> None:
@@ -97,13 +97,13 @@ class Turn:
         if not self.dirty:
             return
         try:
-            if not self._is_open:
+            if not self.is_open:
                 self._open()
             self._cursor.execute("COMMIT")
         except apsw.Error as error:
             self._lose(error)
             raise Unavailable(self.trouble) from error
-        self._is_open = self.dirty = False
+        self.is_open = self.dirty = False
         self._kept.clear()
         self.trouble = ""
 
@@ -111,11 +111,11 @@ class Turn:
         """Forgets what was written since the last commit."""
         self._kept.clear()
         self.dirty = False
-        if self._is_open:
+        if self.is_open:
             self._close()
 
     def _close(self) -> None:
-        self._is_open = False
+        self.is_open = False
         if self._db.in_transaction:  # after some errors SQLite has ended it by itself
             try:
                 self._cursor.execute("ROLLBACK")
@@ -126,7 +126,7 @@ class Turn:
     def write(self, sql: str, params: Sequence[Any], expected: Expected = None) -> int:
         """Writes, or keeps the write for later; returns the number of changed rows, where one is expected."""
         changed = expected if isinstance(expected, int) else 0
-        if self._is_open or self.begin():
+        if self.is_open or self.begin():
             try:
                 self._cursor.execute(sql, params)
                 if expected is not None:
@@ -137,7 +137,8 @@ class Turn:
                 self._lose(error)
         if expected is None or changed == expected:
             self._kept.append((sql, params, expected))
-            self._note()
+            if not self.dirty:
+                self._note()
         return changed
 
     def write_returning(self, sql: str, params: Sequence[Any]) -> Row | None:
@@ -156,7 +157,7 @@ class Turn:
         attempt = 0
         while True:
             try:
-                if (writes or self.dirty) and not self._is_open:
+                if (writes or self.dirty) and not self.is_open:
                     self._open()
                 return call()
             except apsw.ConstraintError:

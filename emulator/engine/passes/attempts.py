@@ -120,7 +120,8 @@ class Attempts:
         finally:
             current_step.reset(token)
             _tell_end(frame)
-        await self._core.commits.writable()
+        if not self._core.commits.can_write():
+            await self._core.commits.writable()
         run.check_attached()
         run.reached(Point.BEFORE_RESULT, row)
         return await self._succeeded(row, result, settings.timeout_ms, began_at)

@@ -124,7 +124,8 @@ class Steps:
         if run.rolling_back:
             raise WorkflowFatalError("Cannot execute steps during rollback phase")
         await run.before_step()
-        await self._core.commits.writable()
+        if not self._core.commits.can_write():
+            await self._core.commits.writable()
         run.check_attached()
 
     def _arrive(self, kind: StepKind, name: str, config: str, sensitive: bool = False) -> tuple[StepRow, bool]:
