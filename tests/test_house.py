@@ -57,6 +57,13 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.private_files",
         "emulator.terminal.safe",
     ),
+    # recorded instances in files, and where they are imported from
+    "emulator.histories": (
+        "bindings.errors",
+        "bindings.values",
+        "emulator.private_files",
+        "emulator.storage.records",
+    ),
     # the structure of a Workflow from its source
     "emulator.analysis": ("emulator.storage.records",),
     # HTTP: what all handlers share; the APIs; the dashboard; the server that puts them on a port
@@ -78,6 +85,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.analysis",
         "emulator.clock",
         "emulator.engine",
+        "emulator.histories",
         "emulator.limits",
         "emulator.storage.view_records",
         "emulator.web",
@@ -97,6 +105,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.clock",
         "emulator.config",
         "emulator.engine",
+        "emulator.histories",
         "emulator.left",
         "emulator.limits",
         "emulator.local_time",
@@ -127,6 +136,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "bindings.durations",
         "emulator.app",
         "emulator.config",
+        "emulator.histories",
         "emulator.local_time",
         "emulator.storage.records",
         "emulator.terminal.safe",
@@ -145,6 +155,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "emulator.crons": ("cronsim",),
     "emulator.dashboard": ("jinja2", "starlette"),
     "emulator.engine": ("cronsim",),
+    "emulator.histories": ("httpx",),
     "emulator.server": ("starlette", "uvicorn"),
     "emulator.storage": ("apsw",),
     "emulator.testing": ("click", "httpx", "pytest", "rich"),

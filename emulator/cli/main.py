@@ -41,6 +41,8 @@ class LazyGroup(Group):
         "clock": ("stepwell.emulator.cli.clock", "clock"),
         "contract": ("stepwell.emulator.testing.contract.command", "contract"),
         "init": ("stepwell.emulator.cli.init", "init"),
+        "import": ("stepwell.emulator.cli.import_instances", "import_instances"),
+        "replay": ("stepwell.emulator.cli.replay", "replay"),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:

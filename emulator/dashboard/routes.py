@@ -25,9 +25,9 @@ from stepwell.emulator.dashboard.parts.reads import COLUMNS_COOKIE, THEMES, Read
 from stepwell.emulator.dashboard.parts.static_files import static
 from stepwell.emulator.dashboard.parts.urls import BASE
 from stepwell.emulator.dashboard.runs.handler import RunPages
-from stepwell.emulator.dashboard.runs.saved import WRONG
 from stepwell.emulator.dashboard.values.handler import ValuePages
 from stepwell.emulator.dashboard.workflows.handler import WorkflowPages
+from stepwell.emulator.histories.saved import WRONG
 from stepwell.emulator.storage.store import Damaged, StorageError
 from stepwell.emulator.web.live import LiveEvents
 from stepwell.emulator.web.parts import ServerParts

@@ -29,9 +29,9 @@ from stepwell.emulator.dashboard.runs.markdown import (
 )
 from stepwell.emulator.dashboard.runs.pytest_text import as_pytest
 from stepwell.emulator.dashboard.runs.repeatable import CopiedRun, NotRepeatable
-from stepwell.emulator.dashboard.runs.run_files import load
-from stepwell.emulator.dashboard.runs.saved import WRONG, NotARun, SavedRun, save
 from stepwell.emulator.engine.history import public_event
+from stepwell.emulator.histories.files import load
+from stepwell.emulator.histories.saved import WRONG, NotARun, SavedRun, save
 from stepwell.emulator.storage.records import InstanceValues, PageFilter
 from stepwell.emulator.storage.view_records import ListPage
 from stepwell.emulator.web.whole_numbers import whole_number

@@ -9,8 +9,8 @@ from typing import Final
 
 from stepwell.emulator.dashboard.parts.answers import NotFound
 from stepwell.emulator.dashboard.parts.selected_run import Found
-from stepwell.emulator.dashboard.runs.saved import SavedRun
 from stepwell.emulator.dashboard.runs.saved_reader import SavedReader
+from stepwell.emulator.histories.saved import SavedRun
 
 _MOST: Final = 8
 _MOST_BYTES: Final = 96 * 1024 * 1024

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from stepwell.emulator.dashboard.runs.saved import SavedRun
+from stepwell.emulator.histories.saved import SavedRun
 from stepwell.emulator.storage.records import (
     BufferedEvent,
     CallSite,

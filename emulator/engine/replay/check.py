@@ -18,7 +18,8 @@ from stepwell.bindings.values import UNDEFINED_TEXT, Encoded
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.instance import Instance
 from stepwell.emulator.engine.passes.passes import Passes
-from stepwell.emulator.engine.replay.compare import Call, Finding, Place, Replays, Trace
+from stepwell.emulator.engine.replay.compare import Call, Finding, Replays, Trace
+from stepwell.emulator.engine.replay.places import Place
 from stepwell.emulator.storage.records import FINITE, StepRow
 
 #: Code that has not come to its end by then awaits something that is not a step.

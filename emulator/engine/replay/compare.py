@@ -13,28 +13,15 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType, FunctionType
-from typing import Final
 
 from stepwell.bindings.context import current_step
 from stepwell.bindings.ports import CallSite, RollbackOptions, StepCallback, StepResult
 from stepwell.bindings.tracebacks import is_ours
 from stepwell.bindings.values import Encoded
 from stepwell.emulator.engine.introspection import Followed, RecordedSteps
+from stepwell.emulator.engine.replay.places import NOUNS, Place
 from stepwell.emulator.engine.replay.races import is_in_a_race
 from stepwell.emulator.storage.records import StepKind
-
-_NOUNS: Final = {StepKind.DO: "step", StepKind.SLEEP: "sleep", StepKind.WAIT_FOR_EVENT: "waitForEvent"}
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A line of user code."""
-
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +53,7 @@ class Call:
         return self.kind, self.name, self.count
 
     def __str__(self) -> str:
-        return f'{_NOUNS[self.kind]} "{self.name}-{self.count}"'
+        return f'{NOUNS[self.kind]} "{self.name}-{self.count}"'
 
 
 @dataclass(slots=True)

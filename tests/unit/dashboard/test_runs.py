@@ -9,8 +9,8 @@ from stepwell.emulator.dashboard.instance.graph import build_graph
 from stepwell.emulator.dashboard.parts.clipboard import create_snippets, event_snippets, instance_snippets
 from stepwell.emulator.dashboard.parts.urls import Urls, part_text
 from stepwell.emulator.dashboard.runs.diff import Run, compare, in_order, value_changes
-from stepwell.emulator.dashboard.runs.run_files import load
-from stepwell.emulator.dashboard.runs.saved import NotARun, SavedRun, save
+from stepwell.emulator.histories.files import load
+from stepwell.emulator.histories.saved import NotARun, SavedRun, save
 from stepwell.emulator.storage.records import (
     InstanceRow,
     InstanceValues,

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from stepwell.bindings.errors import WorkflowTimeoutError
 from stepwell.bindings.values import encode
-from stepwell.emulator.dashboard.runs.saved import NotARun, SavedRun
+from stepwell.emulator.histories.saved import NotARun, SavedRun
 from stepwell.emulator.storage.records import (
     EventType,
     HistoryRow,
@@ -59,7 +59,7 @@ _DETAILS: Final = ("error", "retryDelayMs")
 Event = Mapping[str, Any]
 
 
-def run_of_history(events: Sequence[Event]) -> SavedRun:
+def run_of_events(events: Sequence[Event]) -> SavedRun:
     """Raises `NotARun` for any other list, or one of `saved.WRONG` for a modified file."""
     if not events or not all(
         isinstance(one, dict) and {"type", "timestamp", "eventId"} <= set(one) for one in events

@@ -1,10 +1,10 @@
-"""Export of an instance to a file, and import."""
+"""A recorded instance: the format of exports and of imported instances."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields, is_dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from stepwell.emulator.storage.records import (
     BufferedEvent,
@@ -36,6 +36,13 @@ class NotARun(ValueError):
     """The message describes the problem with the file."""
 
 
+class UnknownResult(NamedTuple):
+    """A step, by seq, and why its result is not known, as the end of "the result is unknown: ..."."""
+
+    step: int
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class SavedRun:
     """All stored data of an instance, except sensitive outputs."""
@@ -50,6 +57,17 @@ class SavedRun:
     saved_at: int
     #: Empty in files of older versions.
     passes: tuple[PassRow, ...] = ()
+    #: Where it was imported from, without any secret; empty for an export of this Stepwell.
+    origin: str = ""
+    #: The steps whose results could not be had.
+    unknown: tuple[UnknownResult, ...] = ()
+    #: False when the source does not say which steps were called inside of others.
+    knows_parents: bool = True
+
+    def unknown_results(self) -> dict[int, str]:
+        """A reason for each step, by seq, whose result is not in the file."""
+        reasons = {step.seq: reason for step in self.steps if (reason := _why_missing(step))}
+        return {**reasons, **dict(self.unknown)}
 
 
 def save(run: SavedRun) -> str:
@@ -83,9 +101,20 @@ def run_of(data: object) -> SavedRun:
             logs=tuple(_read(LogRow, one) for one in data["logs"]),
             saved_at=int(data["saved_at"]),
             passes=tuple(_read(PassRow, one, cause=PassCause) for one in data.get("passes", ())),
+            origin=str(data.get("origin", "")),
+            unknown=tuple(_read(UnknownResult, one) for one in data.get("unknown", ())),
+            knows_parents=bool(data.get("knows_parents", True)),
         )
     except WRONG as error:
         raise NotARun(f"The file is incomplete or invalid: {error!r}") from None
+
+
+def _why_missing(step: StepRow) -> str:
+    if step.state is not StepState.COMPLETED:
+        return ""
+    if step.sensitive:
+        return "the step is sensitive, so exports leave its result out"
+    return "it is a stream, and exports leave its bytes out" if step.stream is not None else ""
 
 
 def _read(record: type[T], data: dict[str, Any], **kinds: Any) -> T:

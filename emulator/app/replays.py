@@ -1,0 +1,146 @@
+"""Replays histories on the code of a project: loads its Workers, and follows each history on them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+from stepwell.bindings.errors import ErrorInfo, NotSerialisable
+from stepwell.bindings.ports import RunEvent, Runner, Schedule
+from stepwell.bindings.values import Encoded, encode
+from stepwell.emulator.app.assembly import declare, ports
+from stepwell.emulator.clock import SystemClock
+from stepwell.emulator.config import Opened, Project
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.engine.history import given_params
+from stepwell.emulator.engine.replay.follow import Verdict, follow
+from stepwell.emulator.engine.replay.recorded import Recorded
+from stepwell.emulator.histories.saved import NotARun, SavedRun
+from stepwell.emulator.storage.records import StepKind, StepRow
+from stepwell.emulator.storage.sqlite import SqliteStore
+from stepwell.emulator.worker.host import Generation
+from stepwell.emulator.worker.hosts import Hosts
+from stepwell.emulator.worker.neighbours import Registry
+
+
+class Replayer:
+    """Today's code of a project. Use it as a context manager: `async with Replayer(opened) as replayer`."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._settings = opened.settings
+        self._project: Project = opened.project
+        self._clock = SystemClock()
+        self._scratch = Path(tempfile.mkdtemp(prefix="stepwell-replay-"))
+        #: Instances that run() creates by mistake stay here, and never start.
+        self._engine = Engine(SqliteStore(":memory:"), self._clock)
+        declare(self._engine, self._project)
+        registry = Registry(self._scratch / "registry")
+        self._hosts = Hosts(
+            [self._project],
+            self._settings,
+            ports=lambda project: ports(self._engine, project, registry),
+            port=self._engine.find_workflow,
+            now_ms=self._clock.now,
+            emit=_silent,
+            state=self._scratch,
+        )
+        self._generation: Generation | None = None
+
+    async def __aenter__(self) -> Replayer:
+        """Loads the code. Raises `WorkerLoadError`."""
+        try:
+            self._generation = await self._hosts.all[0].load()
+            await self._hosts.open()
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._close()
+
+    async def _close(self) -> None:
+        await self._hosts.all[0].stop()
+        await self._hosts.stop()
+        self._engine.store.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    @property
+    def workflows(self) -> list[str]:
+        """The names of the Workflows whose code the project has."""
+        return [flow.name for flow in self._project.config.workflows if flow.script_name is None]
+
+    async def replay(self, run: SavedRun, answers: Mapping[str, object]) -> Verdict:
+        """Follows a history. `answers` are results for unknown ones, by the public name of the step.
+
+        Raises `NotARun` when the project has no code for its Workflow, or an answer has no step.
+        """
+        return await follow(self._runner(run), recorded_of(run, answers), self._clock)
+
+    def _runner(self, run: SavedRun) -> Runner:
+        assert self._generation is not None, "use it as a context manager"
+        names = self.workflows
+        name = run.workflow.name if run.workflow.name in names or len(names) != 1 else names[0]
+        flow = next((flow for flow in self._project.config.workflows if flow.name == name), None)
+        runner = None if flow is None else self._generation.runners.get(flow.class_name)
+        if runner is None:
+            raise NotARun(
+                f'The project has no code for the Workflow "{run.workflow.name}". '
+                f"Its Workflows: {', '.join(names) or 'none'}."
+            )
+        return runner
+
+
+def recorded_of(run: SavedRun, answers: Mapping[str, object]) -> Recorded:
+    """What a replay needs of a recorded instance. Raises `NotARun` for an answer that fits no unknown result."""
+    unknown = run.unknown_results()
+    names = {row.public_name: row for row in run.steps if row.seq in unknown and row.kind is not StepKind.SLEEP}
+    for name in answers:
+        if name not in names:
+            known = ", ".join(names) or "none"
+            raise NotARun(
+                f'There is an answer for "{name}", whose result is not unknown. Unknown results: {known}.'
+            )
+    answered = {row.seq: _answered(row, answers[name]) for name, row in names.items() if name in answers}
+    error = run.values.error
+    return Recorded(
+        event=_event(run),
+        status=run.row.status,
+        steps=[answered.get(row.seq, row) for row in run.steps],
+        output=Encoded(run.values.output) if run.values.output is not None else None,
+        error=ErrorInfo.from_json(json.loads(error)) if error else None,
+        unknown={seq: reason for seq, reason in unknown.items() if seq not in answered},
+        knows_parents=run.knows_parents,
+    )
+
+
+def _answered(row: StepRow, answer: object) -> StepRow:
+    try:
+        text = encode(answer)
+    except (TypeError, NotSerialisable) as error:
+        raise NotARun(
+            f'The answer for "{row.public_name}" is not a value that a step can return: {error}'
+        ) from None
+    return replace(row, output=text, stream=None, sensitive=False)
+
+
+def _event(run: SavedRun) -> RunEvent:
+    schedule = json.loads(run.row.schedule) if run.row.schedule else None
+    return RunEvent(
+        given_params(run.values.params),
+        run.row.created_at,
+        run.row.id,
+        run.workflow.name,
+        Schedule(schedule["cron"], schedule["scheduledTime"]) if schedule else None,
+    )
+
+
+def _silent(*_: object) -> None:
+    """What code prints in a replay was printed before."""
