@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
@@ -20,6 +21,26 @@ class StepFrame(NamedTuple):
 
 #: None outside of any instance (a fetch handler, an import).
 current_step: ContextVar[StepFrame | None] = ContextVar("current_step", default=None)
+
+#: The instance whose code runs in another process and has called: (Workflow, instance id).
+_remote_caller: ContextVar[tuple[str, str] | None] = ContextVar("remote_caller", default=None)
+
+
+@contextmanager
+def called_by(caller: tuple[str, str] | None) -> Iterator[None]:
+    """Attribute what happens inside to the instance `caller`, whose code runs in another process."""
+    token = _remote_caller.set(caller)
+    try:
+        yield
+    finally:
+        _remote_caller.reset(token)
+
+
+def calling_instance() -> tuple[str, str] | None:
+    """The Workflow and the id of the instance whose code runs now, or None outside of instances."""
+    frame = current_step.get()
+    return (frame.workflow_name, frame.instance_id) if frame is not None else _remote_caller.get()
+
 
 #: Told of the end of each attempt in the context that it was made in; None where nobody wants to know.
 at_attempt_end: ContextVar[Callable[[StepFrame], None] | None] = ContextVar("at_attempt_end", default=None)

@@ -7,7 +7,7 @@ import { AsyncLocalStorage } from "./stepwell_als.mjs";
 const SCOPE = Symbol("stepwell.scope");
 const storage = AsyncLocalStorage && new AsyncLocalStorage();
 
-/** The scope around: `{instanceId, step?, call?}`, or undefined outside of passes. */
+/** The scope around: `{workflowName, instanceId, step?, call?}`, or undefined outside of passes. */
 export const currentScope = storage ? () => storage.getStore() : () => workers.env[SCOPE];
 
 /**

@@ -11,7 +11,7 @@ export class Pass {
   #send;
   #channel;
   #env;
-  #instanceId;
+  #of; // the instance, as every scope names it
   #calls = new Map(); // open step calls by id: {resolve, reject, callback, delay, rollback, kept}
   #streams = new Map(); // what steps returned and the engine reads, by number
   #nextId = 1;
@@ -27,9 +27,9 @@ export class Pass {
 
   /** Runs run() once, and tells how it ended. `make` constructs the user's object. */
   async run(head, body, make) {
-    this.#instanceId = head.instanceId;
+    this.#of = { workflowName: head.workflowName, instanceId: head.instanceId };
     try {
-      const output = await within({ instanceId: head.instanceId }, this.#env, async () => {
+      const output = await within(this.#of, this.#env, async () => {
         return make().run(eventOf(head, body), stepOf(callsOf(this)));
       });
       this.#tell({ t: "returned" }, () => encode(output));
@@ -59,7 +59,7 @@ export class Pass {
 
   async callback({ id, n, ctx }) {
     const call = this.#calls.get(id);
-    const scope = { instanceId: this.#instanceId, step: `${ctx.step.name}-${ctx.step.count}`, call: n };
+    const scope = { ...this.#of, step: `${ctx.step.name}-${ctx.step.count}`, call: n };
     this.#executing++;
     await this.#answer(n, scope, () => Reflect.apply(call.callback, call.callback, [ctx]), call);
     this.#executing--;
@@ -67,13 +67,13 @@ export class Pass {
 
   async delay({ id, n, ctx, error, of }) {
     const delay = this.#calls.get(id)[of];
-    await this.#answer(n, { instanceId: this.#instanceId }, () => delay({ ctx, error: reviveError(error) }));
+    await this.#answer(n, this.#of, () => delay({ ctx, error: reviveError(error) }));
   }
 
   async rollback({ id, n, ctx, error, stepName, stream }, body) {
     const { rollback } = this.#calls.get(id);
     const output = stream === undefined ? (body === undefined ? undefined : decode(body)) : await this.#channel.stream(stream);
-    const scope = { instanceId: this.#instanceId, step: stepName, call: n };
+    const scope = { ...this.#of, step: stepName, call: n };
     await this.#answer(n, scope, async () => {
       await rollback({ ctx, error: reviveError(error), output, stepName });
     });

@@ -1,6 +1,7 @@
 // `env.MY_WORKFLOW` and the instances it gives, with Cloudflare's methods; the engine checks every argument.
 import { decodeTree, encode, encodeArguments } from "./codec.mjs";
 import { NotSerialisable, cloneError } from "./errors.mjs";
+import { currentScope } from "./scope.mjs";
 
 const instances = (channel, workflow, ids) => ids.map((id) => new InstanceImpl(channel, workflow, id));
 
@@ -40,7 +41,9 @@ export class WorkflowImpl {
   }
 
   #call(method, argument) {
-    return this.#channel.call({ workflow: this.#name, method }, encodeArguments(argument));
+    const scope = currentScope();
+    const by = scope && [scope.workflowName, scope.instanceId];
+    return this.#channel.call({ workflow: this.#name, method, by }, encodeArguments(argument));
   }
 }
 

@@ -56,7 +56,7 @@ def steps(reader: StoreReader, row: InstanceRow, values: InstanceValues) -> list
     records = reader.steps_shown(row.key, SHOWN_BYTES)
     rolled_back = values.rollback is not None or row.status is Status.ROLLING_BACK
     history = _history(reader, row.key, records, always=rolled_back)
-    made = Steps(history, lambda step: _preview(reader, row.key, step)).texts(records)
+    made = Steps(history, lambda step: _preview(reader, row.key, step), row=row).texts(records)
     if row.status is Status.TERMINATED:
         made.append(json.dumps(termination(reader.newest_history(row.key, 1))))
     return made

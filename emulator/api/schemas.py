@@ -61,6 +61,15 @@ _VERSION_NAMES: Final = {
     "workflow_id": TEXT,
 }
 _CREATED: Final = {"id": TEXT, "status": STATUS, "version_id": TEXT, "workflow_id": TEXT, "trigger_source": SOURCE}
+_INSTANCE_REF: Final = record({"workflow": TEXT, "instance_id": TEXT})
+#: Stepwell only: where an instance comes from, and its marks.
+_ORIGINS: Final = {
+    "created_by": _INSTANCE_REF,
+    "copied_from": _INSTANCE_REF,
+    "restarted_on": TIME,
+    "real_duration_ms": COUNT,
+    "unreadable": FLAG,
+}
 _CONFIG: Final = record(
     {
         "retries": record({"limit": NUMBER, "delay": {"type": ["string", "number"]}, "backoff": TEXT}),
@@ -71,6 +80,8 @@ _CONFIG: Final = record(
 _ATTEMPT: Final = record(
     {"start": TIME, "end": nullable(TIME), "success": nullable(FLAG), "error": nullable(ERROR)}
 )
+#: Why a step has a result without having run in this run: a restart kept it, or it was copied.
+_CARRIED: Final[Schema] = {"enum": ["restart", "copy"]}
 _STEP: Final = record(
     {
         "name": TEXT,
@@ -81,9 +92,13 @@ _STEP: Final = record(
         "config": _CONFIG,
         "attempts": listed(_ATTEMPT),
     },
-    {"output": ANY, "next_attempt": record({"attempt": COUNT, "at": TIME}), "carried": FLAG},
+    {"output": ANY, "next_attempt": record({"attempt": COUNT, "at": TIME}), "carried": _CARRIED},
 )
 _PAUSE_LIKE: Final = {"name": TEXT, "start": TIME, "end": TIME, "finished": FLAG, "error": nullable(ERROR)}
+_SLEEP: Final = record({**_PAUSE_LIKE, "type": {"const": "sleep"}}, {"carried": _CARRIED})
+_WAIT: Final = record(
+    {**_PAUSE_LIKE, "type": {"const": "waitForEvent"}, "event_type": TEXT}, {"output": ANY, "carried": _CARRIED}
+)
 
 COMPONENTS: Final[dict[str, Schema]] = {
     "Workflow": record(
@@ -112,13 +127,14 @@ COMPONENTS: Final[dict[str, Schema]] = {
             "modified_on": TIME,
             "started_on": nullable(TIME),
             "ended_on": nullable(TIME),
-        }
+        },
+        _ORIGINS,
     ),
     "Step": {
         "anyOf": [
             _STEP,
-            record({**_PAUSE_LIKE, "type": {"const": "sleep"}}),
-            record({**_PAUSE_LIKE, "type": {"const": "waitForEvent"}, "event_type": TEXT}, {"output": ANY}),
+            _SLEEP,
+            _WAIT,
             record({"type": {"const": "termination"}, "trigger": record({"source": TEXT})}),
         ]
     },
@@ -138,7 +154,7 @@ COMPONENTS: Final[dict[str, Schema]] = {
             "steps": listed(named("Step")),
             "step_count": COUNT,
         },
-        {"schedule": record({"cron": TEXT, "scheduledTime": NUMBER})},
+        {"schedule": record({"cron": TEXT, "scheduledTime": NUMBER}), **_ORIGINS},
     ),
     "StepOutput": record(
         {"status": STATUS, "error": nullable(ERROR), "output": ANY},

@@ -18,7 +18,15 @@ from typing import Any, Final
 from stepwell.bindings.values.json_view import to_json
 from stepwell.bindings.values.times import iso
 from stepwell.emulator.engine.history import is_undefined
-from stepwell.emulator.storage.records import EventType, HistoryRow, StepKind, StepRow, StepState, Trigger
+from stepwell.emulator.storage.records import (
+    EventType,
+    HistoryRow,
+    InstanceRow,
+    StepKind,
+    StepRow,
+    StepState,
+    Trigger,
+)
 
 _T = EventType
 REDACTED: Final = "[REDACTED]"
@@ -77,6 +85,8 @@ class Steps:
     history: Iterable[HistoryRow]
     preview: Preview
     explorer: bool = False
+    #: The instance; without it no step is marked as kept.
+    row: InstanceRow | None = None
     _by_step: dict[int, list[HistoryRow]] = field(default_factory=lambda: defaultdict(list))
     _configs: dict[str, Any] = field(default_factory=dict)
 
@@ -122,9 +132,12 @@ class Steps:
         return f',"next_attempt":{{"attempt":{step.attempts + 1},"at":{_json_time(step.due_at)}}}'
 
     def _carried(self, step: StepRow) -> str:
-        """Marks a result that was copied from another instance; Cloudflare has none."""
-        is_carried = step.attempts == 0 and step.state is StepState.COMPLETED and not self.explorer
-        return ',"carried":true' if is_carried else ""
+        origin = self._carried_by(step)
+        return f',"carried":"{origin}"' if origin else ""
+
+    def _carried_by(self, step: StepRow) -> str:
+        """Why a step has a result without having run in this run; Cloudflare's API does not say."""
+        return "" if self.explorer or self.row is None else carried_by(self.row, step)
 
     def _output(self, step: StepRow) -> str:
         """The stored text, unless parts must be hidden or converted."""
@@ -145,6 +158,7 @@ class Steps:
             "end": self._end(step, "durationMs"),
             "finished": step.ended_at is not None,
             "error": None,
+            **self._carried_field(step),
         }
 
     def _wait(self, step: StepRow) -> View:
@@ -161,9 +175,14 @@ class Steps:
             view["output"] = event
             return view
         view["event_type"] = self._config(step).get("type")
+        view |= self._carried_field(step)
         if event is not None:
             view["output"] = event.get("payload")
         return view
+
+    def _carried_field(self, step: StepRow) -> View:
+        origin = self._carried_by(step)
+        return {"carried": origin} if origin else {}
 
     def _end(self, step: StepRow, length: str) -> str | None:
         """When it ended; while it lasts, when it will, but not in the explorer."""
@@ -197,6 +216,16 @@ class Steps:
             "config": detail.get("config") or self._config(step),
             "attempts": attempts_of(entries),
         }
+
+
+def carried_by(row: InstanceRow, step: StepRow) -> str:
+    """Return "restart" for a result that a restart kept, "copy" for a copied one, or an empty text."""
+    if row.kept(step):
+        return "restart"
+    if step.kind is StepKind.DO:
+        return "copy" if step.attempts == 0 and step.ended_at is not None else ""
+    is_copy = row.copied_from is not None and step.started_at == step.ended_at == row.created_at
+    return "copy" if is_copy else ""
 
 
 def termination(history: Iterable[HistoryRow]) -> View:

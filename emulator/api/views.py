@@ -12,6 +12,7 @@ from stepwell.emulator.api.steps_view import View, public_error, time_text
 from stepwell.emulator.engine.history import is_undefined
 from stepwell.emulator.storage.records import (
     FINITE,
+    InstanceRef,
     InstanceRow,
     InstanceValues,
     Status,
@@ -86,7 +87,7 @@ def instance_created(row: InstanceRow, workflow_id: str, version_id: str) -> Vie
         "status": str(row.status),
         "version_id": version_id,
         "workflow_id": workflow_id,
-        "trigger_source": str(row.trigger),
+        "trigger_source": str(row.trigger.public),
     }
 
 
@@ -101,25 +102,43 @@ def instance_gone(instance_id: str, workflow_id: str, version_id: str) -> View:
     }
 
 
-def instance_row(row: InstanceRow, workflow_id: str, version_id: str) -> View:
+def instance_row(row: InstanceRow, workflow_id: str, version_id: str, marks: View) -> View:
+    """A row of the list. `marks` are fields that the row alone does not say."""
     return {
         **instance_created(row, workflow_id, version_id),
         "created_on": iso(row.created_at),
         "modified_on": iso(row.modified_at),
         "started_on": time_text(row.started_at),
         "ended_on": time_text(row.ended_at),
+        **origins(row),
+        **marks,
     }
 
 
-def instance_detail(row: InstanceRow, values: InstanceValues, version_id: str) -> View:
-    """Everything of an instance but its steps."""
+def origins(row: InstanceRow) -> View:
+    """Where an instance comes from, beyond its trigger. Stepwell only; only what there is."""
+    created_by, copied_from = InstanceRef.from_json(row.created_by), InstanceRef.from_json(row.copied_from)
+    view: View = {}
+    if created_by is not None:
+        view["created_by"] = {"workflow": created_by.workflow, "instance_id": created_by.id}
+    if copied_from is not None:
+        view["copied_from"] = {"workflow": copied_from.workflow, "instance_id": copied_from.id}
+    if row.restarted_at is not None:
+        view["restarted_on"] = time_text(row.restarted_at)
+    return view
+
+
+def instance_detail(row: InstanceRow, values: InstanceValues, version_id: str, marks: View) -> View:
+    """Everything of an instance but its steps. `marks` as in `instance_row`."""
     view: View = {
         **instance_values(row, values),
         "success": success_of(row.status),
-        "trigger": {"source": str(row.trigger)},
+        "trigger": {"source": str(row.trigger.public)},
         "versionId": version_id,
         "rollback": json.loads(values.rollback) if values.rollback else None,
         "step_count": row.step_count,
+        **origins(row),
+        **marks,
     }
     if row.schedule:
         view["schedule"] = json.loads(row.schedule)

@@ -28,7 +28,12 @@ def instances() -> None:
 @click.argument("name", required=False)
 @click.option("--reverse", is_flag=True, help="Reverse the order within the page.")
 @click.option("--status", type=click.Choice(_STATUSES), help="Only instances in this status.")
-@click.option("--trigger", type=click.Choice(_TRIGGERS), help="Only instances that this created. Stepwell only.")
+@click.option("--trigger", type=click.Choice(_TRIGGERS), help="Only instances created in this way. Stepwell only.")
+@click.option(
+    "--created-by",
+    metavar="NAME[/ID]",
+    help="Only instances that an instance of Workflow NAME, or that with this ID, created. Stepwell only.",
+)
 @click.option("--date-start", help="Only instances created at or after this date or time (ISO 8601, UTC).")
 @click.option(
     "--date-end",
@@ -79,7 +84,7 @@ def _show_instances(name: str | None, rows: list[dict[str, Any]], page: int) -> 
         nothing = f"{which}. Create one with `stepwell workflows trigger {name or 'NAME'}`."
         return show.say(show.plain(nothing if page == 1 else f"Page {page} is empty."))
     show.print_table(
-        (*(("Workflow",) if name is None else ()), "Instance", "Status", "Created", "Duration", "Version"),
+        (*(("Workflow",) if name is None else ()), "Instance", "Status", "Created", "Duration", "Version", "Notes"),
         [
             (
                 *((show.plain(row["workflow_name"]),) if name is None else ()),
@@ -88,6 +93,7 @@ def _show_instances(name: str | None, rows: list[dict[str, Any]], page: int) -> 
                 show.time(row["created_on"]) or "",
                 show.duration(row["started_on"], row["ended_on"]) or "",
                 show.version(row["version_id"]),
+                show.notes(row),
             )
             for row in rows
         ],

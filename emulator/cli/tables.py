@@ -29,6 +29,10 @@ _COLOURS: Final[Mapping[str, str]] = {
     Status.TERMINATED: "red",
 }
 _ATTEMPT: Final = {None: "[blue]working[/]", True: "[green]success[/]", False: "[red]error[/]"}
+_CARRIED: Final = {
+    "restart": "kept from before the restart",
+    "copy": "copied from another instance",
+}
 _PIPE_WIDTH: Final = 400
 _VERSION_LENGTH: Final = 8
 _TYPES: Final = {"step": "step", "rollback": "rollback", "sleep": "sleep", "waitForEvent": "wait for event"}
@@ -113,6 +117,30 @@ def value(data: object, limit: int) -> str:
     return plain(text if len(text) <= limit else f"{text[:limit]}[...output truncated]")
 
 
+def notes(row: Mapping[str, Any]) -> str:
+    """What is special about an instance in a list; empty for most."""
+    parts = []
+    if row.get("unreadable"):
+        parts.append("[red]data damaged[/]")
+    if "created_by" in row:
+        parts.append(f"created by {_reference(row['created_by'])}")
+    if "copied_from" in row:
+        parts.append(f"copied from {_reference(row['copied_from'])}")
+    if "restarted_on" in row:
+        parts.append("restarted from a step")
+    if "real_duration_ms" in row:
+        parts.append(f"clock moved: {_real_time(row)} in real time")
+    return ", ".join(parts)
+
+
+def _reference(instance: Mapping[str, str] | None) -> str | None:
+    return None if instance is None else plain(f"{instance['workflow']}/{instance['instance_id']}")
+
+
+def _real_time(row: Mapping[str, Any]) -> str | None:
+    return describe_ms(row["real_duration_ms"]) if "real_duration_ms" in row else None
+
+
 # -- one instance
 def print_instance(workflow: str, instance_id: str, instance: Mapping[str, Any]) -> None:
     rollback = instance.get("rollback")
@@ -123,10 +151,15 @@ def print_instance(workflow: str, instance_id: str, instance: Mapping[str, Any])
             "Version": plain(instance["versionId"]),
             "Status": status(instance["status"]),
             "Trigger": plain(instance["trigger"]["source"]),
+            "Created by": _reference(instance.get("created_by")),
+            "Copied from": _reference(instance.get("copied_from")),
             "Queued": time(instance["queued"]),
             "Start": time(instance["start"]),
             "End": time(instance["end"]),
             "Duration": duration(instance["start"], instance["end"]),
+            "Real time": _real_time(instance),
+            "Restarted": time(instance.get("restarted_on")),
+            "Data": "[red]damaged; the instance does not continue[/]" if instance.get("unreadable") else None,
             "Params": value(instance["params"], 1_000),
             "Output": None if instance["output"] is None else value(instance["output"], 1_000),
             "Error": error(instance["error"]),
@@ -151,7 +184,7 @@ def print_step(step: Mapping[str, Any], *, with_output: bool, limit: int, has_en
             "End" if finished else "Until": None if is_abandoned else time(step["end"]),
             "Duration": None if is_abandoned else duration(step["start"], step["end"]),
             "State": "[yellow]abandoned: the instance ended first[/]" if is_abandoned else None,
-            "Result": "kept from another instance" if step.get("carried") else None,
+            "Result": _CARRIED.get(step.get("carried", "")),
             "Success": {None: None, True: "[green]yes[/]", False: "[red]no[/]"}[step.get("success")],
             "Error": error(step.get("error")),
             "Next": None if is_abandoned else _next_attempt(step),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from stepwell.bindings.context import calling_instance
 from stepwell.bindings.errors import WorkflowError
 from stepwell.bindings.ports import RunEvent, Schedule
 from stepwell.emulator.engine.admission import NEW
@@ -14,7 +15,7 @@ from stepwell.emulator.engine.instance import Instance, run_event
 from stepwell.emulator.engine.passes.passes import Passes
 from stepwell.emulator.engine.replay.carrying import Carried, copy_steps, steps_to_carry
 from stepwell.emulator.engine.requests import ALREADY_EXISTS, DUPLICATE, BatchError, CreateRequest
-from stepwell.emulator.storage.records import EventType, NewInstance, Status, Trigger
+from stepwell.emulator.storage.records import EventType, InstanceRef, InstanceRow, NewInstance, Status, Trigger
 
 
 class Creation:
@@ -47,7 +48,7 @@ class Creation:
         self._check_room(workflow, 1)
         store = self._core.store
         rows = steps_to_carry(store, carried)
-        made = self._insert(workflow, request, trigger, None)
+        made = self._insert(workflow, request, trigger, None, source=store.instance(carried.source))
         if made is None:
             raise _already_exists(request.id)
         self._core.rate.made(workflow)
@@ -83,20 +84,29 @@ class Creation:
         return [instance for instance, _ in made], errors
 
     def _insert(
-        self, workflow: WorkflowState, request: CreateRequest, trigger: Trigger, schedule: Schedule | None
+        self,
+        workflow: WorkflowState,
+        request: CreateRequest,
+        trigger: Trigger,
+        schedule: Schedule | None,
+        source: InstanceRow | None = None,
     ) -> tuple[Instance, RunEvent] | None:
+        """Store an instance; `source` is the instance whose results it begins with. None if the id is taken."""
         core, now = self._core, self._core.clock.now()
+        caller = calling_instance() if trigger is Trigger.BINDING else None
         cron = json.dumps({"cron": schedule.cron, "scheduledTime": schedule.scheduled_at}) if schedule else None
         new = NewInstance(
             workflow=workflow.key,
             id=request.id,
             created_at=now,
             version=workflow.version_key,
-            trigger=trigger,
+            trigger=trigger if caller is None else Trigger.WORKFLOW,
             params=request.params,
             schedule=cron,
             success_retention_ms=request.success_retention_ms,
             error_retention_ms=request.error_retention_ms,
+            created_by=InstanceRef(*caller).to_json() if caller is not None else None,
+            copied_from=InstanceRef(workflow.name, source.id).to_json() if source is not None else None,
         )
         # Without a rank: started at once, or queued then; the start of the engine finds it if we die between.
         key = core.store.insert_instance(new, None)

@@ -6,7 +6,7 @@ import json
 from typing import Any, Final, Protocol
 
 from stepwell.emulator.storage.codes import CODE_OF_TYPES, STATE_CODES, STATUS_CODES, TRIGGER_CODES
-from stepwell.emulator.storage.records import EventType, PageFilter, StepState
+from stepwell.emulator.storage.records import EventType, PageFilter, StepState, Trigger
 
 _RETRYING: Final = STATE_CODES[StepState.RETRYING]
 _IN_FLIGHT: Final = STATE_CODES[StepState.IN_FLIGHT]
@@ -47,8 +47,13 @@ def where(wanted: PageFilter) -> tuple[str, list[Any]]:
     for text in wanted.value_texts:
         narrow("(instr(params, ?) > 0 OR instr(output, ?) > 0 OR instr(error, ?) > 0)", text, text, text)
     if wanted.triggers:
-        marks = ", ".join("?" * len(wanted.triggers))
-        narrow(f"trigger IN ({marks})", *(TRIGGER_CODES[trigger] for trigger in wanted.triggers))
+        codes = {TRIGGER_CODES[trigger] for trigger in Trigger if {trigger, trigger.public} & {*wanted.triggers}}
+        narrow(f"trigger IN ({', '.join('?' * len(codes))})", *sorted(codes))
+    for creator in wanted.created_by:
+        workflow, slash, instance_id = creator.partition("/")
+        narrow("created_by ->> 0 = ?", workflow)
+        if slash:
+            narrow("created_by ->> 1 = ?", instance_id)
     for text in wanted.error_texts:
         narrow(_ERROR, text, text, text)
     for path, text in wanted.params:

@@ -18,7 +18,8 @@ from stepwell.emulator.storage.view_records import ListPage, Order
 #: What a record of an instance is made of.
 COLUMNS: Final = """key, workflow, id, status, created_at, modified_at, started_at, ended_at, paused_at, wake_at,
        expires_at, version, trigger, schedule, success_retention_ms, error_retention_ms,
-       (SELECT count(*) FROM step WHERE step.instance = instance.key)"""
+       (SELECT count(*) FROM step WHERE step.instance = instance.key), created_by, copied_from, restarted_from,
+       restarted_at"""
 
 #: SQLite joins up to 500 SELECTs; with more Workflows than this the list reads along the keys.
 _MOST_RANGES: Final = 200

@@ -32,6 +32,7 @@ from stepwell.emulator.storage.records import (
     Status,
     StepKind,
     StepRow,
+    Trigger,
     VersionRow,
     WorkflowRow,
 )
@@ -139,7 +140,7 @@ class SqliteReader(ViewReads):
     # -- instances
     def instances(self, wanted: PageFilter, page: Page) -> list[InstanceRow]:
         sql, params = pages.page_statement(wanted, page)
-        return [_instance(row) for row in self._rows(sql, params)]
+        return [_listed(row) for row in self._rows(sql, params)]
 
     def count_instances(self, wanted: PageFilter) -> int:
         sql, params = pages.count_statement(wanted)
@@ -194,8 +195,8 @@ class SqliteReader(ViewReads):
         row = self._one("get_step", (key, seq))
         return self._step(row) if row else None
 
-    def _instance_row(self, row: Row) -> InstanceRow:
-        return _instance(row)
+    def _listed_row(self, row: Row) -> InstanceRow:
+        return _listed(row)
 
     def _entries(self, row: Row) -> list[HistoryRow]:
         return _entries(row)
@@ -292,3 +293,13 @@ def _instance(row: Row) -> InstanceRow:
             f"The database is damaged. The instance {row[0]} has values that cannot be ({error})."
         ) from None
     return InstanceRow(*values)
+
+
+def _listed(row: Row) -> InstanceRow:
+    """A row of a list: one that is damaged is marked, so that the others are shown."""
+    try:
+        return _instance(row)
+    except Damaged:
+        values = list(row)
+        values[3], values[12] = Status.ERRORED, Trigger.UNKNOWN
+        return InstanceRow(*values)._replace(damaged=True)

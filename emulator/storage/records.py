@@ -6,6 +6,7 @@ place in the order of first arrival within its instance.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -35,13 +36,34 @@ TERMINABLE: Final = tuple(status for status in Status if status not in FINITE an
 
 
 class Trigger(StrEnum):
-    """Who made an instance, as the REST API says it."""
+    """What created an instance. The order is stored: append, never insert."""
 
     UNKNOWN = "unknown"
     API = "api"
     BINDING = "binding"
     EVENT = "event"
     CRON = "cron"
+    #: Through a binding, by code of another instance. Stepwell only.
+    WORKFLOW = "workflow"
+
+    @property
+    def public(self) -> Trigger:
+        """The word that Cloudflare's APIs have for it."""
+        return Trigger.BINDING if self is Trigger.WORKFLOW else self
+
+
+class InstanceRef(NamedTuple):
+    """An instance by the name of its Workflow and its id."""
+
+    workflow: str
+    id: str
+
+    @classmethod
+    def from_json(cls, text: str | None) -> InstanceRef | None:
+        return None if text is None else cls(*json.loads(text))
+
+    def to_json(self) -> str:
+        return json.dumps(self, ensure_ascii=False, separators=(",", ":"))
 
 
 class StepKind(StrEnum):
@@ -155,7 +177,10 @@ class VersionRow(NamedTuple):
 
 
 class NewInstance(NamedTuple):
-    """What `create` writes. `params` and `schedule` are encoded; None where nothing was given."""
+    """What `create` writes. `params` and `schedule` are encoded; None where nothing was given.
+
+    `created_by` and `copied_from` are JSON of `InstanceRef`.
+    """
 
     workflow: int
     id: str
@@ -166,10 +191,16 @@ class NewInstance(NamedTuple):
     schedule: str | None = None
     success_retention_ms: int | None = None
     error_retention_ms: int | None = None
+    created_by: str | None = None
+    copied_from: str | None = None
 
 
 class InstanceRow(NamedTuple):
-    """An instance without its values; `step_count` counts steps that have started, of all types."""
+    """An instance without its values; `step_count` counts steps that have started, of all types.
+
+    `created_by` and `copied_from` are JSON of `InstanceRef`: the instance whose code created it, and the one whose
+    results it began with. `restarted_from` is the seq of the first step that its last restart ran again.
+    """
 
     key: int
     workflow: int
@@ -188,6 +219,18 @@ class InstanceRow(NamedTuple):
     success_retention_ms: int | None
     error_retention_ms: int | None
     step_count: int
+    created_by: str | None = None
+    copied_from: str | None = None
+    restarted_from: int | None = None
+    restarted_at: int | None = None
+    #: A row of a list with a value that cannot be: its status and trigger are stand-ins.
+    damaged: bool = False
+
+    def kept(self, step: StepRow) -> bool:
+        """Whether a step has its result from before the last restart from a step."""
+        if self.restarted_from is None or self.restarted_at is None or step.ended_at is None:
+            return False
+        return step.seq < self.restarted_from and step.ended_at <= self.restarted_at
 
 
 class InstanceValues(NamedTuple):
@@ -290,7 +333,8 @@ class LogRow(NamedTuple):
 class PageFilter:
     """Which instances a list shows; every part narrows it further. None and empty mean any.
 
-    Of statuses and triggers one must hold, of all other parts each. `params` are paths into the params ("userId",
+    Of statuses and triggers one must hold, of all other parts each. `created_by` are names of Workflows or
+    "name/instance id": one of their instances created it. `params` are paths into the params ("userId",
     "user.name") with the texts of the values there. `ran_from_ms` and `ran_to_ms` bound how long an instance has
     run, until `now` when it has not ended.
     """
@@ -302,6 +346,7 @@ class PageFilter:
     id_texts: tuple[str, ...] = ()
     value_texts: tuple[str, ...] = ()
     triggers: tuple[Trigger, ...] = ()
+    created_by: tuple[str, ...] = ()
     step_texts: tuple[str, ...] = ()
     error_texts: tuple[str, ...] = ()
     params: tuple[tuple[str, str], ...] = ()

@@ -215,6 +215,8 @@ class SqliteStore(SqliteReader):
             new.error_retention_ms,
             new.schedule,
             new.params,
+            new.created_by,
+            new.copied_from,
         )
         key: int | None = self._write_returning("insert_instance", params)
         return key
@@ -291,7 +293,7 @@ class SqliteStore(SqliteReader):
             self._write("delete_unclaimed_events", (key, from_seq))
         self._write("delete_steps", (key, from_seq))
         self._write("delete_chunks", (key, from_seq))
-        self._write("reset_instance", (key, at, queue_rank, version, floor, from_seq == _EVERYTHING))
+        self._write("reset_instance", (key, at, queue_rank, version, floor, from_seq == _EVERYTHING, from_seq))
 
     def delete(self, key: int) -> None:
         self._write("delete_all_history", (key,))

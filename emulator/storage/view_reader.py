@@ -39,7 +39,7 @@ class ViewReads:
     def _rows(self, sql: str, params: Sequence[Any]) -> list[Row]: ...
 
     @abstractmethod
-    def _instance_row(self, row: Row) -> InstanceRow: ...
+    def _listed_row(self, row: Row) -> InstanceRow: ...
 
     @abstractmethod
     def _step(self, row: Row) -> StepRow: ...
@@ -51,7 +51,7 @@ class ViewReads:
     def listed(self, wanted: PageFilter, page: ListPage) -> list[InstanceRow]:
         workflows = () if wanted.workflow is not None else self._workflow_keys()
         sql, params = page_statement(wanted, page, workflows)
-        rows = [self._instance_row(row) for row in self._rows(sql, params)]
+        rows = [self._listed_row(row) for row in self._rows(sql, params)]
         return rows[::-1] if page.backward else rows
 
     def _workflow_keys(self) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from stepwell.bindings.context import calling_instance
 from stepwell.bindings.errors import EngineError, ErrorInfo, WorkflowError
 from stepwell.bindings.ports import InstanceStatus, StreamOutput, WorkflowPort
 from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, Value, decode, encode
@@ -160,7 +161,9 @@ class NeighbourWorkflow:
 
     # -- the wire
     def _head(self, method: str, instance_id: str) -> dict[str, Any]:
-        head = {"workflow": self._name, "method": method}
+        head: dict[str, Any] = {"workflow": self._name, "method": method}
+        if (caller := calling_instance()) is not None:
+            head["by"] = caller
         return {**head, "id": instance_id} if instance_id else head
 
     async def _call(self, method: str, argument: object, instance_id: str = "") -> Value:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from stepwell.emulator.storage.records import InstanceRef, Page, PageFilter
 from tests.javascript.conftest import Site, StartSite, needs_runtime
 
 pytestmark = [needs_runtime, pytest.mark.anyio]
@@ -187,6 +188,15 @@ async def test_a_workflow_creates_another_and_polls_it(plain: Site) -> None:
     found = await plain.probe("c1", "children")
 
     assert found["output"] == {"child": "c1-child", "output": 1}
+
+
+async def test_an_instance_that_a_workflow_created_names_its_creator(plain: Site) -> None:
+    await plain.probe("c2", "children")
+
+    rows = {row.id: row for row in plain.engine.store.instances(PageFilter(), Page(100))}
+
+    assert InstanceRef.from_json(rows["c2-child"].created_by) == ("ts-probes", "c2")
+    assert rows["c2"].created_by is None
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from starlette.responses import Response
@@ -17,6 +17,7 @@ from stepwell.emulator.web import bodies, commands
 from stepwell.emulator.web.answers import success, success_with
 from stepwell.emulator.web.errors import ApiError
 from stepwell.emulator.web.kinds import BadValue
+from stepwell.emulator.web.marks import real_durations, unreadable
 from stepwell.emulator.web.pauses import done_within
 
 
@@ -31,7 +32,8 @@ async def list_instances(call: Call) -> Response:
     if paging.after is None:  # counting is slow, so pages reached by cursor skip it
         info |= pages.total_info(paging, len(shown), reader.count_instances(wanted))
     versions = version_ids(call, workflow)
-    result = [views.instance_row(row, workflow.id, versions.get(row.version, "")) for row in shown]
+    marks = marks_of(call, shown)
+    result = [views.instance_row(row, workflow.id, versions.get(row.version, ""), marks[row.key]) for row in shown]
     return success(result, info)
 
 
@@ -43,8 +45,26 @@ def wanted_instances(workflow: WorkflowRow, query: Mapping[str, Any]) -> PageFil
     statuses = (Status(query["status"]),) if "status" in query else ()
     triggers = (Trigger(query["trigger"]),) if "trigger" in query else ()
     return PageFilter(
-        workflow=workflow.key, statuses=statuses, triggers=triggers, created_from=start, created_to=end
+        workflow=workflow.key,
+        statuses=statuses,
+        triggers=triggers,
+        created_by=(query["created_by"],) if "created_by" in query else (),
+        created_from=start,
+        created_to=end,
     )
+
+
+def marks_of(call: Call, rows: Sequence[InstanceRow]) -> dict[int, View]:
+    """By the keys of the instances, the fields that not their rows alone say. Stepwell only."""
+    engine = call.parts.engine
+    real_ms, damaged = real_durations(engine, rows), unreadable(engine, rows)
+    return {
+        row.key: {
+            **({"real_duration_ms": real_ms[row.key]} if row.key in real_ms else {}),
+            **({"unreadable": True} if row.key in damaged else {}),
+        }
+        for row in rows
+    }
 
 
 def version_ids(call: Call, workflow: WorkflowRow) -> dict[int, str]:
@@ -60,7 +80,8 @@ async def get_instance(call: Call) -> Response:
     if call.query.get("order") == "desc":
         steps.reverse()
     version = version_ids(call, workflow).get(row.version, "")
-    return success_with(views.instance_detail(row, values, version), "steps", steps)
+    marks = marks_of(call, [row])[key]
+    return success_with(views.instance_detail(row, values, version, marks), "steps", steps)
 
 
 async def get_step(call: Call) -> Response:

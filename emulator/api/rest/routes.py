@@ -127,7 +127,8 @@ def _list_rows() -> list[Endpoint]:
     direction = Query("direction", OneOf(("asc", "desc")), "Oldest or newest first. Default: desc.")
     triggers = tuple(map(str, Trigger))
     trigger = Query("trigger", OneOf(triggers), "Only instances created in this way. Stepwell only.")
-    filters = (kinds.STATUS, kinds.DATE_START, kinds.DATE_END, trigger)
+    creator = "Only instances that an instance of this Workflow created; NAME/ID: that one instance. Stepwell only."
+    filters = (kinds.STATUS, kinds.DATE_START, kinds.DATE_END, trigger, Query("created_by", Text(), creator))
     return [
         Endpoint(
             "GET",

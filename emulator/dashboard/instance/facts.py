@@ -9,7 +9,7 @@ from typing import Final
 
 from stepwell.emulator.dashboard.instance.inputs import InstanceInputs
 from stepwell.emulator.dashboard.parts.text import duration
-from stepwell.emulator.storage.records import EventType, InstanceRow
+from stepwell.emulator.storage.records import EventType, InstanceRef, InstanceRow
 
 #: A shorter time in the queue is none.
 _WORTH_TELLING_MS: Final = 50
@@ -39,7 +39,11 @@ def facts(given: InstanceInputs) -> list[Fact]:
     if row.ended_at is not None:
         facts.append(Fact("Ended", at=row.ended_at))
     facts.append(Fact("Steps", str(row.step_count)))
-    facts.append(Fact("Trigger", row.trigger + _schedule(row)))
+    facts.append(Fact("Trigger", _trigger(row)))
+    if (source := InstanceRef.from_json(row.copied_from)) is not None:
+        facts.append(Fact("Copied from", f"{source.workflow}/{source.id}"))
+    if row.restarted_at is not None:
+        facts.append(Fact("Restarted", at=row.restarted_at))
     if given.version is not None:
         facts.append(Fact("Version", f"{given.version.id[:12]} ({given.version.language})"))
     if row.expires_at is not None:
@@ -60,6 +64,11 @@ def _real_duration(given: InstanceInputs, started_at: int) -> Iterable[Fact]:
     end = given.row.ended_at if given.row.ended_at is not None else given.now
     if given.real_time.moved_within(started_at, end):
         yield Fact("In real time", duration(given.real_time.span(started_at, end)))
+
+
+def _trigger(row: InstanceRow) -> str:
+    creator = InstanceRef.from_json(row.created_by)
+    return row.trigger + (f" {creator.workflow}/{creator.id}" if creator is not None else _schedule(row))
 
 
 def _schedule(row: InstanceRow) -> str:

@@ -18,7 +18,6 @@ from stepwell.emulator.dashboard.instance.graph_reads import run_graph
 from stepwell.emulator.dashboard.instance.inputs import TABS, InstanceInputs
 from stepwell.emulator.dashboard.instance.links import InstanceLinks
 from stepwell.emulator.dashboard.instance.panel import Need, StepPanel, need, step_input
-from stepwell.emulator.dashboard.instance.realtime import RealTime
 from stepwell.emulator.dashboard.instance.step_reads import StepSelection, shown_steps
 from stepwell.emulator.dashboard.instance.steps import settings_of, step_error, step_output, step_views
 from stepwell.emulator.dashboard.instance.timeline import engine_time, timeline_scale
@@ -30,6 +29,7 @@ from stepwell.emulator.dashboard.parts.reads import Reads
 from stepwell.emulator.dashboard.parts.selected_run import Found, RunReader
 from stepwell.emulator.dashboard.parts.where import event_type
 from stepwell.emulator.engine.lifecycle import allowed
+from stepwell.emulator.real_time import RealTime
 from stepwell.emulator.storage.records import (
     InstanceRow,
     InstanceValues,
@@ -194,6 +194,7 @@ class InstancePages:
             {seq: size} if size is not None else {},
             {seq: links.step(seq)},
             over_at=given.row.ended_at,
+            instance=given.row,
         )[0]
         value_url = given.address.value(f"step-{seq}")
         logs = [line for line in reader.logs(key, 0, _LOGS_SHOWN) if line.step == seq]

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from stepwell.emulator.dashboard.instance.realtime import RealTime
 from stepwell.emulator.dashboard.parts.errors import ReadSource, no_source
 from stepwell.emulator.dashboard.parts.frame import Blocked
 from stepwell.emulator.dashboard.parts.urls import RunAddress, Urls
+from stepwell.emulator.real_time import RealTime
 from stepwell.emulator.storage.records import (
     BufferedEvent,
     HistoryRow,

@@ -15,8 +15,9 @@ from stepwell.emulator.dashboard.parts.statuses import ABANDONED, STEP_LOOKS, Lo
 from stepwell.emulator.dashboard.parts.text import duration
 from stepwell.emulator.dashboard.parts.where import event_type, most_attempts
 from stepwell.emulator.dashboard.values.view import ValueView, value_view
-from stepwell.emulator.storage.records import StepKind, StepRow, StepState
+from stepwell.emulator.storage.records import InstanceRow, StepKind, StepRow, StepState
 
+_KEPT: Final = "kept from before the restart"
 KIND_WORDS: Final = {StepKind.DO: "step", StepKind.SLEEP: "sleep", StepKind.WAIT_FOR_EVENT: "event"}
 
 
@@ -75,8 +76,12 @@ def step_views(
     urls: Mapping[int, str],
     *,
     over_at: int | None = None,
+    instance: InstanceRow | None = None,
 ) -> tuple[StepView, ...]:
-    """`over_at` is when the instance ended: a step without an end was given up then."""
+    """`over_at` is when the instance ended: a step without an end was given up then.
+
+    Steps whose results the `instance` kept from before a restart say so.
+    """
     depths: dict[int, int] = {}
     views = []
     for row in rows:
@@ -84,6 +89,8 @@ def step_views(
         views.append(
             _view(row, depths[row.seq], tries.get(row.seq, StepAttempts()), sizes.get(row.seq), urls[row.seq])
         )
+        if instance is not None and instance.kept(row):
+            views[-1] = replace(views[-1], summary=" · ".join(filter(None, (_KEPT, views[-1].summary))))
     return tuple(views) if over_at is None else tuple(_over(view, over_at) for view in views)
 
 

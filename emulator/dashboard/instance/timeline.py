@@ -8,10 +8,10 @@ from typing import Final, Literal, TypeAlias
 
 from stepwell.emulator.dashboard.instance.attempts import AttemptView
 from stepwell.emulator.dashboard.instance.passes import PassView
-from stepwell.emulator.dashboard.instance.realtime import RealTime
 from stepwell.emulator.dashboard.instance.scale import AxisLabel, Scale, Stretch, Tick, folded_scale
 from stepwell.emulator.dashboard.instance.steps import StepView
 from stepwell.emulator.dashboard.parts.text import duration, plural
+from stepwell.emulator.real_time import RealTime
 from stepwell.emulator.storage.records import EventType, HistoryRow, InstanceRow, StepKind
 from stepwell.emulator.storage.view_records import StepStretch
 

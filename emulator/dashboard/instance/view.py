@@ -88,7 +88,7 @@ def build_instance(given: InstanceInputs, advice: tuple[Advice, ...] = ()) -> In
     step_urls = {step.seq: links.step(step.seq) for step in given.steps}
     names = {step.seq: step.public_name for step in given.steps}
     tries = tries_by_step(given.history)
-    steps = step_views(given.steps, tries, given.output_sizes, step_urls, over_at=row.ended_at)
+    steps = step_views(given.steps, tries, given.output_sizes, step_urls, over_at=row.ended_at, instance=row)
     error = _error(given)
     return InstanceView(
         key=row.key,

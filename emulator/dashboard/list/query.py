@@ -38,7 +38,8 @@ WORDS: Final = (
     ("age:", "age:<1h", "created less (with >: more) than this ago"),
     ("dur:", "dur:>5s", "ran longer (with <: shorter) than this"),
     ("attempts:", "attempts:>2", "a step took more attempts than this"),
-    ("trigger:", "trigger:cron", "creator: api, binding, cron or event, or several separated by commas"),
+    ("trigger:", "trigger:cron", "creator: api, binding, workflow, cron or event, or several separated by commas"),
+    ("by:", "by:orders", "created by this Workflow, or by one instance of it: by:orders/order-42"),
     ("id:", "id:order-42", "the id contains this (same as a word without a colon)"),
 )
 
@@ -198,6 +199,7 @@ _PLAIN: Final = {
     "error": "error_texts",
     "waiting": "waiting_for",
     "text": "value_texts",
+    "by": "created_by",
 }
 _READERS: Final = {
     "status": _Reading.status,

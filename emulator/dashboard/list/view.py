@@ -10,10 +10,18 @@ from stepwell.emulator.dashboard.list.columns import Column, chosen_columns, col
 from stepwell.emulator.dashboard.list.query import ListQuery, Word
 from stepwell.emulator.dashboard.parts.clipboard import Snippet, list_snippets
 from stepwell.emulator.dashboard.parts.statuses import ORDER, STATUS_LOOKS, Look
-from stepwell.emulator.dashboard.parts.text import cut_middle
+from stepwell.emulator.dashboard.parts.text import cut_middle, duration
 from stepwell.emulator.dashboard.parts.urls import Urls
 from stepwell.emulator.dashboard.parts.where import Where, where
-from stepwell.emulator.storage.records import FINITE, InstanceRow, Status, StepState, WorkflowRow
+from stepwell.emulator.storage.records import (
+    FINITE,
+    InstanceRef,
+    InstanceRow,
+    Status,
+    StepState,
+    Trigger,
+    WorkflowRow,
+)
 from stepwell.emulator.storage.view_records import Cursor, ListPage, Order, StepBrief, StepTally
 
 #: Up to so many matches are counted exactly where counting means looking at every row.
@@ -50,6 +58,10 @@ class ListInputs:
     base_url: str = ""
     #: Rows that the page shows already and that may have left the list since.
     extra: Sequence[InstanceRow] = ()
+    #: Real durations in ms, by the keys of the rows during which the clock was moved.
+    real_durations: Mapping[int, int] = field(default_factory=dict)
+    #: Keys of the rows whose data is damaged.
+    unreadable: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +114,7 @@ class Row:
     started_at: int | None
     ended_at: int | None
     trigger: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,9 +255,24 @@ def _rows(given: ListInputs, shown: Sequence[InstanceRow], links: Links) -> tupl
                 started_at=row.started_at,
                 ended_at=row.ended_at,
                 trigger=row.trigger,
+                notes=_notes(row, given.real_durations.get(row.key), unreadable=row.key in given.unreadable),
             )
         )
     return tuple(rows)
+
+
+def _notes(row: InstanceRow, real_ms: int | None, *, unreadable: bool) -> tuple[str, ...]:
+    """What is special about an instance; nothing for most."""
+    creator, source = InstanceRef.from_json(row.created_by), InstanceRef.from_json(row.copied_from)
+    notes = (
+        "data damaged" if unreadable else "",
+        "scheduled" if row.trigger is Trigger.CRON else "",
+        f"created by {creator.workflow}/{creator.id}" if creator is not None else "",
+        f"copied from {source.id}" if source is not None else "",
+        "restarted from a step" if row.restarted_at is not None else "",
+        f"clock moved: {duration(real_ms)} in real time" if real_ms is not None else "",
+    )
+    return tuple(filter(None, notes))
 
 
 def _progress(status: Status, tallies: Sequence[StepTally]) -> Progress:

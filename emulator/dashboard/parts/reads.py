@@ -26,6 +26,7 @@ from stepwell.emulator.storage.records import InstanceRow, PageFilter, Status, W
 from stepwell.emulator.storage.store import StorageError
 from stepwell.emulator.storage.view_records import Cursor, ListPage, Order
 from stepwell.emulator.web.live import LiveEvents
+from stepwell.emulator.web.marks import real_durations, unreadable
 from stepwell.emulator.web.parts import ServerParts
 from stepwell.emulator.web.whole_numbers import whole_number
 
@@ -196,6 +197,7 @@ class Reads:
         errored = [row.key for row in (*rows, *extra) if row.status in (Status.ERRORED, Status.ROLLING_BACK)]
         complete = [row.key for row in (*rows, *extra) if row.status is Status.COMPLETE]
         counts = self.counts()
+        engine, shown = self.parts.engine, (*rows, *extra)
         return ListInputs(
             query=query,
             page=page,
@@ -212,6 +214,8 @@ class Reads:
             columns_in_url="columns" in request.query_params,
             base_url=self.parts.url,
             extra=extra,
+            real_durations=real_durations(engine, shown),
+            unreadable=unreadable(engine, shown),
         )
 
     def _columns(self, request: Request) -> tuple[Column, ...]:

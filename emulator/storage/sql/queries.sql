@@ -58,8 +58,8 @@ SELECT key, id, workflow, class_name, language, created_at, settings, source FRO
 -- name: insert_instance
 -- A used id conflicts and inserts nothing.
 INSERT INTO instance (workflow, id, status, created_at, modified_at, queue_rank, version, trigger,
-                      success_retention_ms, error_retention_ms, schedule, params)
-VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                      success_retention_ms, error_retention_ms, schedule, params, created_by, copied_from)
+VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (workflow, id) DO NOTHING
 RETURNING key;
 
@@ -69,7 +69,8 @@ SELECT key FROM instance WHERE workflow = ? AND id = ?;
 -- name: get_instance
 SELECT key, workflow, id, status, created_at, modified_at, started_at, ended_at, paused_at, wake_at, expires_at, version,
        trigger, schedule, success_retention_ms, error_retention_ms,
-       (SELECT count(*) FROM step WHERE step.instance = instance.key)
+       (SELECT count(*) FROM step WHERE step.instance = instance.key), created_by, copied_from, restarted_from,
+       restarted_at
 FROM instance WHERE key = ?;
 
 -- name: was_rested
@@ -127,7 +128,8 @@ UPDATE instance SET rollback = ? WHERE key = ?;
 -- For restart: as created, with the ids of its events going on from where they were.
 UPDATE instance SET status = 0, modified_at = ?2, started_at = CASE WHEN ?6 THEN NULL ELSE started_at END, ended_at = NULL, paused_at = NULL, wake_at = NULL,
                     expires_at = NULL, queue_rank = ?3, version = ?4, output = NULL, error = NULL, rollback = NULL,
-                    reason = NULL, event_floor = ?5
+                    reason = NULL, event_floor = ?5, restarted_from = CASE WHEN ?6 THEN NULL ELSE ?7 END,
+                    restarted_at = CASE WHEN ?6 THEN NULL ELSE ?2 END
 WHERE key = ?1;
 
 -- name: last_event_id

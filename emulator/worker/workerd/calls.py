@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 
 import uvicorn
 
+from stepwell.bindings.context import called_by
 from stepwell.bindings.errors import EngineError, WorkerError, error_info
 from stepwell.bindings.ports import InstanceStatus, StreamOutput, SubscriptionPort, WorkflowPort
 from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, Value, decode, decode_arguments, encode
@@ -162,7 +163,9 @@ class Calls:
     async def _value(self, head: BindingCall, body: str) -> Encoded:
         port = self._port_of(head)
         method = _METHODS[head["method"]]
-        return await method(port, head.get("id", ""), decode_arguments(body))
+        workflow, instance_id = head.get("by") or ("", "")
+        with called_by((workflow, instance_id) if workflow else None):
+            return await method(port, head.get("id", ""), decode_arguments(body))
 
     def _port_of(self, head: BindingCall) -> WorkflowPort:
         port = self._ports(head["workflow"])

@@ -265,11 +265,15 @@ class Scheduled(TypedDict):
 
 # -- binding calls: requests of their own ------------------------------------------------------------------------
 class BindingCall(TypedDict):
-    """The head of a call; the body is the encoded argument. `id` for the methods of an instance."""
+    """The head of a call; the body is the encoded argument. `id` for the methods of an instance.
+
+    `by` is the Workflow and the id of the instance whose code calls.
+    """
 
     workflow: str
     method: str
     id: NotRequired[str]
+    by: NotRequired[Sequence[str]]
 
 
 class BindingAnswer(TypedDict):

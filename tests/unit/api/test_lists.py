@@ -238,3 +238,77 @@ async def test_the_list_can_be_filtered_by_what_created_an_instance(world: Any, 
 
     assert ids(await api.get("?trigger=binding")) == ["by-binding"]
     assert ids(await api.get("?trigger=cron")) == []
+
+
+class Family:
+    """A Workflow "parent" whose code creates an instance of "flow"."""
+
+    def __init__(self, world: Any) -> None:
+        self._world = world
+
+    async def run(self, payload: Any, step: Any) -> None:
+        await step.do("create", lambda: self._world.flow.create({"id": "child"}))
+
+
+async def family(world: Any) -> None:
+    world.define(Family(world).run, "parent")
+    await world.start(nap)
+    await world.create("by-binding")
+    await world.engine.workflow("parent").create({"id": "p-1"})
+    await world.idle()
+
+
+async def test_an_instance_says_which_instance_created_it(world: Any, api: Any) -> None:
+    await family(world)
+
+    rows = {row["id"]: row for row in await api.get("")}
+    detail = await api.get("/child")
+
+    assert rows["child"]["created_by"] == {"workflow": "parent", "instance_id": "p-1"}
+    assert rows["child"]["trigger_source"] == "binding"
+    assert detail["created_by"] == {"workflow": "parent", "instance_id": "p-1"}
+    assert detail["trigger"] == {"source": "binding"}
+    assert "created_by" not in rows["by-binding"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"trigger": "workflow"}, ["child"]),
+        ({"trigger": "binding"}, ["child", "by-binding"]),
+        ({"created_by": "parent"}, ["child"]),
+        ({"created_by": "parent/p-1"}, ["child"]),
+        ({"created_by": "parent/p-2"}, []),
+        ({"created_by": "flow"}, []),
+    ],
+)
+async def test_the_list_can_be_filtered_by_the_creating_instance(
+    world: Any, api: Any, query: dict[str, str], expected: list[str]
+) -> None:
+    await family(world)
+
+    assert ids(await api.get("", **query)) == expected
+
+
+async def test_a_damaged_instance_is_marked_among_the_others(world: Any, api: Any) -> None:
+    await world.start(nap)
+    await make(world, 2)
+    world.store._db.execute("UPDATE instance SET trigger = 77 WHERE id = 'i0'")
+
+    rows = {row["id"]: row for row in await api.get("")}
+
+    assert rows["i0"]["unreadable"] is True
+    assert "unreadable" not in rows["i1"]
+
+
+async def test_only_runs_during_which_the_clock_was_moved_have_a_real_duration(world: Any, api: Any) -> None:
+    await world.start(nap)
+    await world.create("moved")
+    now = world.clock.now()
+    world.engine.clock_moves.note(now, now + 3_600_000)
+    world.clock.move_to(now + 3_600_000)
+    await world.create("later")
+
+    (row,) = (row for row in await api.get("") if "real_duration_ms" in row)
+
+    assert row["id"] == "moved"

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from stepwell.emulator.api.steps_view import Steps, needs_history
-from stepwell.emulator.storage.records import EventType, HistoryRow, StepKind, StepRow, StepState
+from stepwell.emulator.storage.records import (
+    EventType,
+    HistoryRow,
+    InstanceRow,
+    Status,
+    StepKind,
+    StepRow,
+    StepState,
+    Trigger,
+)
 
 T = EventType
 CONFIG = '{"retries":{"limit":5,"delay":10000,"backoff":"exponential"},"timeout":"10 minutes"}'
@@ -41,8 +50,16 @@ def entry(
     return HistoryRow(event_id, kind, event_id, seq, attempt, json.dumps(detail) if detail else None)
 
 
-def views(steps: list[StepRow], *history: HistoryRow, explorer: bool = False) -> Any:
-    texts = Steps(history, lambda _: "<stream>", explorer=explorer).texts(steps)
+def instance(**changes: Any) -> InstanceRow:
+    usual = {name: None for name in InstanceRow._fields if name not in InstanceRow._field_defaults}
+    values: dict[str, Any] = {**usual, "status": Status.RUNNING, "trigger": Trigger.API, **changes}
+    return InstanceRow(**values)
+
+
+def views(
+    steps: list[StepRow], *history: HistoryRow, explorer: bool = False, row: InstanceRow | None = None
+) -> Any:
+    texts = Steps(history, lambda _: "<stream>", explorer=explorer, row=row).texts(steps)
     return [json.loads(text) for text in texts]
 
 
@@ -190,7 +207,39 @@ def test_a_step_that_is_tried_again_says_which_attempt_comes_when() -> None:
 
 
 def test_a_result_that_was_copied_from_another_instance_is_marked() -> None:
-    own, copied = views([step(), step(seq=2, attempts=0)])
+    own, copied = views([step(), step(seq=2, attempts=0)], row=instance())
 
     assert "carried" not in own
-    assert copied["carried"] is True
+    assert copied["carried"] == "copy"
+
+
+def test_a_sleep_that_was_copied_from_another_instance_is_marked() -> None:
+    row = instance(created_at=7, copied_from='["flow","one"]')
+    nap = step(StepKind.SLEEP, started_at=7, ended_at=7, config='{"durationMs":5}')
+
+    (view,) = views([nap], row=row)
+
+    assert view["carried"] == "copy"
+
+
+@pytest.mark.parametrize("kind", StepKind)
+def test_results_that_a_restart_kept_are_marked(kind: StepKind) -> None:
+    config = {StepKind.DO: CONFIG, StepKind.SLEEP: '{"durationMs":5}', StepKind.WAIT_FOR_EVENT: '{"type":"go"}'}
+    row = instance(restarted_from=2, restarted_at=5)
+    output = '{"payload":1}'
+    steps = [
+        step(kind, seq=seq, ended_at=end, config=config[kind], output=output)
+        for seq, end in ((1, 5), (1, 6), (2, 5))
+    ]
+
+    kept, ended_since, run_again = views(steps, row=row)
+
+    assert kept["carried"] == "restart"
+    assert "carried" not in ended_since
+    assert "carried" not in run_again
+
+
+def test_the_local_explorer_marks_no_carried_steps() -> None:
+    (view,) = views([step(attempts=0)], row=instance(restarted_from=2, restarted_at=5), explorer=True)
+
+    assert "carried" not in view

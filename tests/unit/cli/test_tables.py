@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stepwell.emulator.cli.tables import print_step
+from stepwell.emulator.cli.tables import notes, print_step
 
 OPEN: dict[str, Any] = {
     "name": "slow-1",
@@ -49,7 +49,28 @@ def test_a_step_says_when_its_next_attempt_comes(capsys: pytest.CaptureFixture[s
     assert "attempt 2 at 2026-03-01" in capsys.readouterr().out
 
 
-def test_a_step_says_that_its_result_was_kept_from_another_instance(capsys: pytest.CaptureFixture[str]) -> None:
-    print_step({**OPEN, "success": True, "carried": True}, with_output=True, limit=100, has_ended=True)
+@pytest.mark.parametrize(
+    ("carried", "text"),
+    [("copy", "copied from another instance"), ("restart", "kept from before the restart")],
+)
+def test_a_step_says_where_its_result_comes_from(
+    capsys: pytest.CaptureFixture[str], carried: str, text: str
+) -> None:
+    print_step({**OPEN, "success": True, "carried": carried}, with_output=True, limit=100, has_ended=True)
 
-    assert "kept from another instance" in capsys.readouterr().out
+    assert text in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"created_by": {"workflow": "orders", "instance_id": "o-1"}}, "created by orders/o-1"),
+        ({"copied_from": {"workflow": "orders", "instance_id": "o-1"}}, "copied from orders/o-1"),
+        ({"restarted_on": "2026-01-01T00:00:00Z"}, "restarted from a step"),
+        ({"real_duration_ms": 2_000}, "clock moved: 2 seconds in real time"),
+        ({"unreadable": True}, "[red]data damaged[/]"),
+        ({}, ""),
+    ],
+)
+def test_a_row_of_the_list_says_what_is_special(fields: dict[str, object], text: str) -> None:
+    assert notes(fields) == text

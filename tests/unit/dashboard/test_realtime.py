@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from stepwell.emulator.dashboard.instance.realtime import RealTime
 from stepwell.emulator.dashboard.instance.steps import step_views
 from stepwell.emulator.dashboard.instance.timeline import build_timeline
+from stepwell.emulator.real_time import RealTime
 from stepwell.emulator.storage.records import ClockMove, StepKind
 from tests.unit.dashboard.conftest import MakeInstance, MakeStep
 

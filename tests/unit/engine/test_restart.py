@@ -466,3 +466,29 @@ async def test_a_crash_right_after_a_restart_leaves_it_restarted(world) -> None:
 
     assert await world.output() == list("abc")
     assert world.trace()[-1] == EventType.WORKFLOW_COMPLETED
+
+
+async def test_a_restart_from_a_step_knows_which_results_it_kept(world) -> None:
+    await world.start(lambda params, step: three_steps(world, step))
+    await world.create()
+    await world.idle()
+    before = world.store.instance(world.key("one"))
+    await world.flow.restart("one", {"from": {"name": "b"}})
+    world.clock.move_to(world.clock.now() + 1)
+    await world.idle()
+
+    row = world.store.instance(world.key("one"))
+    assert before.restarted_at is None
+    assert [row.kept(step) for step in world.steps().values()] == [True, False, False]
+
+
+async def test_a_restart_from_the_top_keeps_nothing(world) -> None:
+    await world.start(lambda params, step: three_steps(world, step))
+    await world.create()
+    await world.idle()
+    await world.flow.restart("one", {"from": {"name": "c"}})
+    await world.idle()
+    await world.flow.restart("one")
+    await world.idle()
+
+    assert world.store.instance(world.key("one")).restarted_at is None

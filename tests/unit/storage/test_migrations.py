@@ -145,6 +145,7 @@ def test_codes_that_lie_in_databases_never_change() -> None:
         "binding": 2,
         "event": 3,
         "cron": 4,
+        "workflow": 5,
     }
     assert {str(one): code for one, code in codes.KIND_CODES.items()} == {"do": 0, "sleep": 1, "waitForEvent": 2}
     assert {str(one): code for one, code in codes.STATE_CODES.items()} == {
