@@ -36,7 +36,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
     "pause": _Kind("Pause", "pause", "p"),
     "resume": _Kind("Resume", "play", "u"),
     "terminate": _Kind("Terminate", "stop", "t", danger=True),
-    "restart": _Kind("Restart", "retry", "r"),
+    "restart": _Kind("Restart", "restart", "r"),
     "delete": _Kind("Delete", "trash", danger=True),
 }
 

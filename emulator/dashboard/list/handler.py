@@ -10,6 +10,7 @@ from stepwell.emulator.dashboard.list.view import build_list
 from stepwell.emulator.dashboard.parts.answers import HEADERS, page
 from stepwell.emulator.dashboard.parts.clipboard import ours
 from stepwell.emulator.dashboard.parts.reads import Reads
+from stepwell.emulator.dashboard.parts.statuses import STATUS_LOOKS
 from stepwell.emulator.dashboard.parts.urls import Urls
 from stepwell.emulator.storage.records import Status
 
@@ -58,6 +59,8 @@ class Pages:
                     "id": one.id,
                     "workflow": names.get(one.workflow, "?"),
                     "status": one.status,
+                    "icon": STATUS_LOOKS[one.status].icon,
+                    "tone": STATUS_LOOKS[one.status].tone,
                     "url": urls.instance(names.get(one.workflow, "?"), one.id),
                 }
                 for one in found

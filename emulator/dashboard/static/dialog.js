@@ -11,11 +11,12 @@ export function ask({ title, text, verb, input, check }) {
   if (input) form.append(labelled(input, "reason", "text"));
   if (check) form.append(labelled(check, "rollback", "checkbox"));
   const buttons = node("div", "");
-  buttons.className = "buttons";
+  buttons.className = "acts";
   const yes = node("button", verb);
   yes.value = "yes";
-  yes.className = "danger";
+  yes.className = "b danger main";
   const no = node("button", "Cancel");
+  no.className = "b";
   no.value = "no";
   no.type = "button";
   no.addEventListener("click", () => dialog.close("no"));

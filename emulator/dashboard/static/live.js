@@ -52,7 +52,7 @@ function draw(page) {
   document.title = page.title;
   if (document.getElementById("rows")) refreshList(page);
   keepFocus(() => {
-    for (const id of ["main", "side", "state"]) {
+    for (const id of ["main", "side"]) {
       const from = document.getElementById(id);
       const to = page.getElementById(id);
       if (from && to) morph(from, to);

@@ -1,93 +1,155 @@
-// Ctrl+K: pages, actions of the current page, and instances by part of their id.
+// Ctrl+K: actions of the page, instances by part of their id, recent instances, pages; in groups, with their keys.
 
+const RECENT = "stepwell-recent";
+const KEPT = 5;
 let timer = 0;
 
 export function startPalette() {
-  const find = document.querySelector("input[data-palette]");
-  // Not on focus, so that Tab still moves past it.
-  find?.addEventListener("click", () => openPalette());
-  find?.addEventListener("input", () => { const typed = find.value; find.value = ""; openPalette(typed); });
+  remember();
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[data-palette]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    openPalette();
+  });
 }
 
-export function openPalette(typed = "") {
+export function openPalette() {
   const dialog = document.getElementById("palette");
-  const input = document.createElement("input");
-  input.type = "search";
-  input.placeholder = "Search instances, pages, actions";
-  input.setAttribute("aria-label", "Go to");
-  input.setAttribute("role", "combobox");
-  input.setAttribute("aria-expanded", "true");
-  input.setAttribute("aria-controls", "palette-list");
-  input.autocomplete = "off";
-  const list = document.createElement("ul");
-  list.id = "palette-list";
-  list.setAttribute("role", "listbox");
+  const input = element("input", { type: "text", placeholder: "Search instances and commands", role: "combobox", autocomplete: "off", spellcheck: "false" });
+  for (const [name, value] of [["label", "Search instances and commands"], ["expanded", "true"], ["controls", "options"], ["autocomplete", "list"]]) input.setAttribute(`aria-${name}`, value);
+  const list = element("div", { id: "options", className: "list", role: "listbox", tabIndex: -1 });
   list.setAttribute("aria-label", "Results");
-  dialog.replaceChildren(input, list);
-  input.value = typed;
+  const close = element("button", { className: "close", type: "button" }, key("Esc"));
+  close.setAttribute("aria-label", "Close");
+  close.addEventListener("click", () => dialog.close());
+  const hint = element("p", { className: "hint" }, element("span", {}, key("↑"), key("↓"), "Move"), element("span", {}, key("⏎"), "Run"), element("span", {}, key("?"), "All shortcuts"));
+  dialog.replaceChildren(element("div", { className: "ask" }, icon("search"), input), close, list, hint);
   dialog.showModal();
   input.focus();
   const search = () => {
     const text = input.value;
-    show(list, places(text));
+    show(list, input, sections(text, []));
     clearTimeout(timer);
     timer = setTimeout(async () => {
       const found = await instances(text).catch(() => null);
       if (text !== input.value) return;
-      show(list, [...places(text), ...(found ?? [])]);
+      show(list, input, sections(text, found ?? []));
       if (!list.children.length) list.append(nothing(found ? "No matching instance, page or action" : "Can't reach the server"));
     }, 120);
   };
   search();
   input.addEventListener("input", search);
   input.addEventListener("keydown", (event) => steer(event, list));
-  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  dialog.onclick = (event) => { if (event.target === dialog) dialog.close(); };
 }
 
-function places(text) {
+/** The groups that the text leaves something of. */
+function sections(text, found) {
   const wanted = text.trim().toLowerCase();
-  const links = [...document.querySelectorAll("#side a, main .actions a, main .actions button:not([disabled])")];
-  return links.map((node) => ({ node, name: (node.querySelector(".name") || node).textContent.trim().replace(/\s+/g, " ") }))
-    .filter(({ name }) => name && name.toLowerCase().includes(wanted)).slice(0, 9)
-    .map(({ node, name }) => ({ name, end: node.tagName === "A" ? "" : "action", url: node.href || "", run: () => node.click() }));
+  const matching = (entries) => entries.filter(({ name }) => name.toLowerCase().includes(wanted));
+  return [
+    [document.querySelector(".head h1")?.textContent.trim() || "This page", matching(actions())],
+    ["Instances", found],
+    ["Recent", wanted ? [] : recent()],
+    ["Go to", matching(places())],
+  ].filter(([, entries]) => entries.length);
+}
+
+/** Buttons of the page that can be seen: first those about what the instance is doing now. */
+function actions() {
+  const nodes = [...document.querySelectorAll("main :is(.now, .brief) .acts :is(a, button), main :is(.head, .acts, .actions) :is(a, button), main .pop :is(a, button)")];
+  const seen = new Set();
+  return nodes.filter((node) => !node.disabled && !node.closest("tr, .crumbs, .picked, .tabs, dialog, .confirm") && !node.matches(".only-s, [data-no-palette]"))
+    .map((node) => ({ name: nameOf(node), symbol: symbolOf(node), keys: node.dataset.hot ? [node.dataset.hot.toUpperCase()] : [], run: () => node.click() }))
+    .filter(({ name }) => name && !seen.has(name) && seen.add(name));
+}
+
+function places() {
+  return [...document.querySelectorAll("#side nav a")].map((link) => ({
+    name: (link.querySelector(".name") || link).textContent.trim(), symbol: symbolOf(link) || "flow", url: link.href,
+    keys: { Instances: ["G", "I"], Workflows: ["G", "W"], Clock: ["G", "C"] }[link.title] ?? [],
+  }));
 }
 
 async function instances(text) {
   if (!text.trim()) return [];
   const address = `${document.documentElement.dataset.base}/find?id=${encodeURIComponent(text.trim())}`;
   const found = await (await fetch(address, { headers: { Accept: "application/json" } })).json();
-  return found.map((one) => ({ name: one.id, end: `${one.workflow} · ${one.status}`, url: one.url }));
+  return found.map(({ id, workflow, status, icon: symbol, tone, url }) => ({ name: id, end: workflow, glyph: [symbol, tone], title: status, url }));
 }
 
+const read = () => { try { return JSON.parse(localStorage.getItem(RECENT)) || []; } catch { return []; } };
+const recent = () => read().filter(({ url }) => url !== location.pathname).map(({ name, end, url }) => ({ name, end, url, symbol: "list" }));
+
+/** An instance that is shown is among the recent ones from now on. */
+function remember() {
+  const match = /\/workflows\/([^/]+)\/instances\/([^/]+)$/.exec(location.pathname);
+  if (!match) return;
+  const [end, name] = match.slice(1).map((part) => decodeURIComponent(decodeURIComponent(part)));
+  const others = read().filter(({ url }) => url !== location.pathname);
+  localStorage.setItem(RECENT, JSON.stringify([{ name, end, url: location.pathname }, ...others].slice(0, KEPT + 1)));
+}
+
+const nameOf = (node) => (node.getAttribute("aria-label") || [...node.childNodes].filter(({ nodeName }) => nodeName !== "KBD").map(({ textContent }) => textContent).join(" ")).trim().replace(/\s+/g, " ");
+const symbolOf = (node) => node.querySelector("use")?.getAttribute("href").replace("#i-", "") ?? "";
+
 function nothing(text) {
-  const row = document.createElement("li");
+  const row = element("p", { className: "opt dim" }, text);
   row.setAttribute("role", "option");
   row.setAttribute("aria-disabled", "true");
-  row.textContent = text;
   return row;
 }
 
-function show(list, entries) {
-  list.replaceChildren(...entries.map((entry, index) => {
-    const row = document.createElement("li");
-    row.setAttribute("role", "option");
-    row.id = `go-${index}`;
-    row.setAttribute("aria-selected", String(index === 0));
-    const end = document.createElement("span");
-    end.className = "end";
-    end.textContent = entry.end;
-    row.append(entry.name, end);
-    row.addEventListener("click", () => {
-      document.getElementById("palette").close();
-      if (entry.url) location.href = entry.url;
-      else entry.run();
-    });
-    return row;
+function show(list, input, groups) {
+  let index = 0;
+  list.replaceChildren(...groups.map(([title, entries]) => {
+    const head = element("li", { className: "cap" }, title);
+    head.setAttribute("role", "presentation");
+    head.setAttribute("aria-hidden", "true");
+    const group = element("ul", {}, head, ...entries.map((entry) => option(entry, index++)));
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", title);
+    return group;
   }));
+  if (index) input.setAttribute("aria-activedescendant", "go-0");
+  else input.removeAttribute("aria-activedescendant");
+}
+
+function option(entry, index) {
+  const row = element("li", { className: "opt", id: `go-${index}` }, entry.glyph ? icon(...entry.glyph) : icon(entry.symbol || "right"), element("span", { className: "cut" }, entry.name));
+  if (entry.end) row.append(element("span", { className: "dim" }, entry.end));
+  if (entry.keys?.length) row.append(element("span", { className: "keys" }, ...entry.keys.map(key)));
+  row.setAttribute("role", "option");
+  row.setAttribute("aria-selected", String(index === 0));
+  row.addEventListener("click", () => {
+    document.getElementById("palette").close();
+    if (entry.url) location.href = entry.url;
+    else entry.run();
+  });
+  return row;
+}
+
+function element(tag, properties, ...children) {
+  const node = Object.assign(document.createElement(tag), properties);
+  node.append(...children);
+  return node;
+}
+
+const key = (text) => element("kbd", {}, text);
+
+/** With a tone it is the glyph of a status. */
+function icon(name, tone = "") {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  node.setAttribute("class", tone ? `g t-${tone}` : "i");
+  node.setAttribute("aria-hidden", "true");
+  node.append(document.createElementNS("http://www.w3.org/2000/svg", "use"));
+  node.firstChild.setAttribute("href", `#${tone ? "g" : "i"}-${name}`);
+  return node;
 }
 
 function steer(event, list) {
-  const rows = [...list.querySelectorAll("li:not([aria-disabled])")];
+  const rows = [...list.querySelectorAll("[role='option']:not([aria-disabled])")];
   const at = rows.findIndex((row) => row.getAttribute("aria-selected") === "true");
   const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (by && rows.length) {

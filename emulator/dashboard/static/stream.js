@@ -1,4 +1,6 @@
 // The event stream of the server. Reopened when it breaks or stays silent for too long.
+import { engineNow, zone } from "./tick.js";
+import { timeOfDay } from "./time.js";
 
 /** So long after the line has broken the page says that it shows the past. */
 const BROKEN_MS = 3000;
@@ -87,7 +89,10 @@ function silence() {
 
 function past(is) {
   const notice = document.getElementById("stopped");
-  if (notice) notice.hidden = !is;
+  if (!notice || notice.hidden === !is) return;
+  notice.querySelector("[data-stopped-at]").textContent = is ? `, from ${timeOfDay(engineNow(), zone())}` : "";
+  notice.hidden = !is;
+  document.getElementById("main").classList.toggle("stale", is);
 }
 
 /** Says how it stands; `problem` is one of the page's own while the line is good. */

@@ -26,7 +26,7 @@ async def test_an_instance_that_cannot_be_read_is_named_on_every_page(world: Any
 
     page = (await apis().send("GET", f"{BASE}/clock")).text
 
-    assert "1 instance can&#39;t be read" in page or "1 instance can't be read" in page
+    assert "Can't read 1 instance." in page
     assert f"number {key}" in page
 
 
@@ -36,7 +36,7 @@ async def test_what_the_check_of_the_database_found_is_shown(world: Any, apis: A
 
     page = (await apis().send("GET", BASE)).text
 
-    assert "The database is damaged:" in page
+    assert "The database is damaged." in page
     assert "Tree 4 page 9: invalid page number" in page
 
 
@@ -47,4 +47,4 @@ async def test_a_sound_database_has_no_notice(world: Any, apis: Any) -> None:
     page = (await apis().send("GET", BASE)).text
 
     assert "is damaged" not in page
-    assert "be read and will not continue" not in page
+    assert "will not continue" not in page
