@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from stepwell.emulator.testing.api import introspectWorkflowInstance as introspectWorkflowInstance
     from stepwell.emulator.testing.control import ClockControl as ClockControl
     from stepwell.emulator.testing.control import EngineControl as EngineControl
+    from stepwell.emulator.testing.histories import replay_histories as replay_histories
+    from stepwell.emulator.testing.histories import run_step as run_step
     from stepwell.emulator.testing.instance import Instance as Instance
     from stepwell.emulator.testing.stored import Stored as Stored
     from stepwell.emulator.testing.workflow import TestedWorkflow as TestedWorkflow
@@ -38,6 +40,8 @@ _FROM: Final = {
     "introspectWorkflowInstance": "stepwell.emulator.testing.api",
     "ClockControl": "stepwell.emulator.testing.control",
     "EngineControl": "stepwell.emulator.testing.control",
+    "replay_histories": "stepwell.emulator.testing.histories",
+    "run_step": "stepwell.emulator.testing.histories",
     "Instance": "stepwell.emulator.testing.instance",
     "Stored": "stepwell.emulator.testing.stored",
     "TestedWorkflow": "stepwell.emulator.testing.workflow",
@@ -45,6 +49,7 @@ _FROM: Final = {
     "CrashesDiffer": "stepwell.emulator.testing.errors",
     "Deadlock": "stepwell.emulator.testing.errors",
     "EngineCrashed": "stepwell.emulator.testing.errors",
+    "HistoryDiffers": "stepwell.emulator.testing.errors",
     "IntrospectionError": "stepwell.emulator.testing.errors",
     "NotCrashed": "stepwell.emulator.testing.errors",
     "NotDeterministic": "stepwell.emulator.testing.errors",

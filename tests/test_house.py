@@ -128,6 +128,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.clock",
         "emulator.config",
         "emulator.engine",
+        "emulator.histories",
         "emulator.limits",
         "emulator.storage.sqlite",
         "emulator.switches",

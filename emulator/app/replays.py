@@ -18,7 +18,7 @@ from stepwell.emulator.clock import SystemClock
 from stepwell.emulator.config import Opened, Project
 from stepwell.emulator.engine.engine import Engine
 from stepwell.emulator.engine.history import given_params
-from stepwell.emulator.engine.replay.follow import Verdict, follow
+from stepwell.emulator.engine.replay.follow import Verdict, follow, run_callback
 from stepwell.emulator.engine.replay.recorded import Recorded
 from stepwell.emulator.histories.saved import NotARun, SavedRun
 from stepwell.emulator.storage.records import StepKind, StepRow
@@ -83,6 +83,13 @@ class Replayer:
         Raises `NotARun` when the project has no code for its Workflow, or an answer has no step.
         """
         return await follow(self._runner(run), recorded_of(run, answers), self._clock)
+
+    async def run_step(self, run: SavedRun, answers: Mapping[str, object], step: str) -> Encoded:
+        """What the callback of a step returns for the inputs that a history has; raises what it raises.
+
+        Raises `NotReached` when the code does not come to the step, and `NotARun` like `replay`.
+        """
+        return await run_callback(self._runner(run), recorded_of(run, answers), step, self._clock)
 
     def _runner(self, run: SavedRun) -> Runner:
         assert self._generation is not None, "use it as a context manager"

@@ -5,6 +5,7 @@ They are frozen: no engine ever sees them. A file is written whole or not at all
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from stepwell.emulator.private_files import make_private_folder, write_private
 FOLDER: Final = "imported"
 #: Ends the name of a file with answers, which lies beside its history.
 _ANSWERS: Final = ".answers.json"
+_LONGEST_NAME: Final = 150
 
 
 class AnswersError(Exception):
@@ -37,7 +39,7 @@ class Imported:
 
     def add(self, run: SavedRun) -> Path:
         """Stores an instance, in place of an earlier import of the same one. Raises `OSError`."""
-        file = self.folder / quote(run.workflow.name, safe=" ") / f"{quote(run.row.id, safe=' ,*')}.json"
+        file = self.folder / _file_name(run.workflow.name) / f"{_file_name(run.row.id)}.json"
         make_private_folder(file.parent)
         new = file.with_name(f".{file.name}.{os.getpid()}.new")
         write_private(new, save(run))
@@ -46,8 +48,17 @@ class Imported:
 
     def files(self, workflow: str | None = None) -> list[Path]:
         """The files of a Workflow, or of all, by name."""
-        folder = self.folder if workflow is None else self.folder / quote(workflow, safe=" ")
+        folder = self.folder if workflow is None else self.folder / _file_name(workflow)
         return sorted(history_files(folder))
+
+
+def _file_name(name: str) -> str:
+    """A name as that of a file: no part of a path, not hidden, and short enough for every file system."""
+    text = quote(name, safe=" ,")
+    text = f"%2E{text[1:]}" if text.startswith(".") else text
+    if len(text) <= _LONGEST_NAME:
+        return text
+    return f"{text[: _LONGEST_NAME - 17]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def history_files(folder: Path) -> Iterator[Path]:

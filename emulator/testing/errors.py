@@ -11,6 +11,7 @@ AssertionError
       +-- UnusedMocks         a mock that no step of an instance ever asked for
       +-- NotDeterministic    a replay of run() went another way
       +-- CrashesDiffer       a crash changed the result or the side effects
+      +-- HistoryDiffers      today's code does not follow the history of an earlier instance
 RuntimeError
  +-- IntrospectionError      Cloudflare's own refusals of the introspection API
 """
@@ -56,6 +57,10 @@ class NotDeterministic(WorkflowTestError):
 
 class CrashesDiffer(WorkflowTestError):
     """An instance that survived a crash has ended otherwise than one without."""
+
+
+class HistoryDiffers(WorkflowTestError):
+    """Today's code does not follow the history of an earlier instance."""
 
 
 class IntrospectionError(RuntimeError):

@@ -8,6 +8,7 @@ result that the code needs and that the history does not know.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 from collections import Counter
 from collections.abc import Coroutine
@@ -17,19 +18,32 @@ from typing import Any, Final, NoReturn
 
 from stepwell.bindings.context import current_step
 from stepwell.bindings.errors import ErrorInfo, RunAborted, WorkerError, WorkflowFatalError, error_info
-from stepwell.bindings.ports import CallSite, RollbackOptions, Runner, StepCallback, StepResult, is_remote
+from stepwell.bindings.ports import (
+    CallSite,
+    RollbackOptions,
+    Runner,
+    StepCallback,
+    StepContext,
+    StepResult,
+    is_remote,
+)
 from stepwell.bindings.tracebacks import is_ours
 from stepwell.bindings.values import UNDEFINED_TEXT, Encoded
 from stepwell.bindings.values.texts import javascript_text
 from stepwell.emulator.clock import Clock, breathe, resolve, turns
+from stepwell.emulator.engine.passes.retries import StepConfig, StepConfigs
 from stepwell.emulator.engine.replay.places import NOUNS, Place, place_in_stack, place_of_caller
 from stepwell.emulator.engine.replay.recorded import Identity, Recorded, Records
+from stepwell.emulator.limits import Limits
 from stepwell.emulator.storage.records import StepKind, StepRow, StepState
+from stepwell.emulator.switches import Switches
 
 #: Code that has not come to a step or to its end by then awaits something that is not a step.
 PATIENCE_MS: Final = 10_000
 #: Turns of the loop within which followed code comes from one recorded step to the next.
 _TURNS_TO_SETTLE: Final = 32
+#: A config that Cloudflare refuses ends run(), in a replay too.
+_CONFIGS: Final = StepConfigs(Limits(), Switches())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +82,13 @@ class _Call:
     identity: Identity
     place: Place | None
 
+    @property
+    def public_name(self) -> str:
+        _, name, count = self.identity
+        return f"{name}-{count}"
+
     def __str__(self) -> str:
-        kind, name, count = self.identity
-        return f'{NOUNS[kind]} "{name}-{count}"'
-
-
-class _Stop(Exception):
-    """Ends the replay, from inside of user code's call."""
+        return f'{NOUNS[self.identity[0]]} "{self.public_name}"'
 
 
 def _named(row: StepRow) -> str:
@@ -84,9 +98,13 @@ def _named(row: StepRow) -> str:
 class ReplayedSteps:
     """The `StepPort` of a replay."""
 
-    def __init__(self, recorded: Recorded) -> None:
+    def __init__(self, recorded: Recorded, target: str | None = None) -> None:
+        """`target`: a step, by its public name or its name, whose callback runs; its result is not used."""
         self._recorded = recorded
         self._records = Records(recorded)
+        self._target = target
+        #: What the callback of the target gave or raised.
+        self.ran: asyncio.Future[Encoded] | None = None
         self._counts: Counter[tuple[StepKind, str]] = Counter()
         self.calls: list[_Call] = []
         #: Calls that the history does not have.
@@ -114,7 +132,23 @@ class ReplayedSteps:
     ) -> StepResult:
         if not callable(callback):
             raise WorkflowFatalError(f'Step "{javascript_text(name)}" requires a callback function')
-        return await self._result(self._call(StepKind.DO, name, site, callback))
+        settings = _CONFIGS.default if config is None else _CONFIGS.check(str(name), config)
+        call = self._call(StepKind.DO, name, site, callback)
+        if self._target in (call.public_name, call.identity[1]) and self.ran is None:
+            await self._run_target(call, callback, settings)
+        return await self._result(call)
+
+    async def _run_target(self, call: _Call, callback: StepCallback, settings: StepConfig) -> NoReturn:
+        """Runs the callback alone: nothing of the replay is judged after it."""
+        _, name, count = call.identity
+        self.ran = asyncio.get_running_loop().create_future()
+        try:
+            result = callback(StepContext(name, count, 1, settings.shown, settings.shown_text))
+            value = await result if inspect.isawaitable(result) else result
+            self.ran.set_result(value if isinstance(value, Encoded) else UNDEFINED_TEXT)
+        except Exception as error:  # noqa: BLE001 - user code may raise anything
+            self.ran.set_exception(error)
+        await self._stop()
 
     async def sleep(self, name: object, duration: object, site: CallSite | None = None) -> None:
         await self._result(self._call(StepKind.SLEEP, name, site))
@@ -145,9 +179,7 @@ class ReplayedSteps:
             self.new.append(call)
             await self._stay()
         if (before := self._records.overtaken_by(row)) is not None:
-            await self._differ(
-                f"the code calls {call} before {_named(before)}; the history has them the other way round", call
-            )
+            await self._differ(f"the code calls {call} where the history has {_named(before)}", call)
         for inner in self._records.inside(row):
             self._counts[inner.kind, inner.name] += 1
         if row.state is StepState.FAILED:
@@ -265,17 +297,39 @@ def _same(recorded: Encoded, output: Encoded | None) -> bool:
 async def follow(runner: Runner, recorded: Recorded, clock: Clock) -> Verdict:
     """Runs today's code on a history and says where the two differ first."""
     steps = ReplayedSteps(recorded)
+    return steps.judge(await _followed(runner, recorded, clock, steps))
+
+
+async def run_callback(runner: Runner, recorded: Recorded, step: str, clock: Clock) -> Encoded:
+    """Follows the history to a step and runs its callback alone; what it returns, or raises.
+
+    `step` is its public name ("charge-1") or its name. Raises `NotReached` when the code does not come to it.
+    """
+    steps = ReplayedSteps(recorded, step)
+    verdict = steps.judge(await _followed(runner, recorded, clock, steps))
+    if steps.ran is None:
+        why = str(verdict.question or verdict.difference) or f"none of its {verdict.steps} calls has that name"
+        raise NotReached(f'the code does not come to the step "{step}" on this history: {why}')
+    return await steps.ran
+
+
+class NotReached(Exception):
+    """The code does not come to the step that was asked for."""
+
+
+async def _followed(runner: Runner, recorded: Recorded, clock: Clock, steps: ReplayedSteps) -> _End | None:
+    """How run() ended; None when the code stays in a step."""
     current_step.set(None)
     task = asyncio.get_running_loop().create_task(_called(runner, recorded, steps))
     too_late = asyncio.get_running_loop().create_future()
     timer = clock.call_at(clock.now() + PATIENCE_MS, lambda: resolve(too_late))
     try:
         await _settle(task, steps, runner, recorded, too_late)
+        if steps.ran is not None:
+            await asyncio.wait({steps.ran})
         if task.done():
-            end: _End | None = task.result()
-        else:
-            end = _End(too_late=True) if too_late.done() and not steps.staying else None
-        return steps.judge(end)
+            return task.result()
+        return _End(too_late=True) if too_late.done() and not steps.staying else None
     finally:
         timer.cancel()
         task.cancel()
