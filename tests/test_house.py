@@ -154,6 +154,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "bindings": ("httpx",),
     "emulator.analysis": ("tree_sitter", "tree_sitter_typescript"),
     "emulator.api": ("starlette",),
+    "emulator.app": ("packaging",),
     "emulator.bounded_http": ("uvicorn",),
     "emulator.cli": ("click", "httpx", "rich"),
     "emulator.crons": ("cronsim",),

@@ -76,10 +76,18 @@ def leave_threads(code: int) -> None:
         os._exit(code)
 
 
-def run_dev(path: Path, configs: Sequence[str], flags: Mapping[str, Any], env_files: Sequence[Path]) -> str | None:
-    """Run until stopped. Returns the error message if it can't start, otherwise None."""
+def run_dev(
+    path: Path,
+    configs: Sequence[str],
+    flags: Mapping[str, Any],
+    env_files: Sequence[Path],
+    notices: Sequence[str] = (),
+) -> str | None:
+    """Run until stopped. Returns the error message if it can't start, otherwise None. Prints `notices` first."""
     printer = Printer(sys.stdout)
     configure_logging(printer, is_of_user_code)
+    for notice in notices:
+        printer.text(visible(notice))
     raise_limit()
     try:
         sources = [Source(path, {**flags, "config": config}, env_files) for config in (configs or (None,))]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from stepwell.emulator.cli.main import fail
+from stepwell.emulator.config import ConfigError, find_config
+from stepwell.emulator.config.reading import read_config
 from stepwell.emulator.config.setting_table import TABLE, Setting
 
 
@@ -59,11 +62,31 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @_options
 def dev(path: Path | None, env_files: tuple[Path, ...], config: tuple[str, ...], **flags: Any) -> None:
     """Run the Worker in PATH (default: current folder) with its Workflows, dashboard and REST API."""
+    notices = _use_environments(path or Path(), config)
     from stepwell.emulator.app.dev import leave_threads, run_dev
 
-    problem = run_dev(path or Path(), config, flags, env_files)
+    problem = run_dev(path or Path(), config, flags, env_files, notices)
     try:
         if problem is not None:
             fail(problem)
     finally:
         leave_threads(0 if problem is None else 1)
+
+
+def _use_environments(path: Path, configs: Sequence[str]) -> list[str]:
+    """Use the virtual environments of Python projects; what the start says about it.
+
+    Comes before the imports of everything else: a package can be imported from one place only.
+    """
+    from stepwell.emulator.app.project_environment import find_environment, use_environment
+
+    notices: list[str] = []
+    for config in configs or (os.environ.get("STEPWELL_CONFIG"),):
+        try:
+            location = find_config(path, Path(config) if config else None)
+            main = read_config(location.path).get("main")
+        except ConfigError:  # told by the start itself
+            continue
+        if isinstance(main, str) and main.endswith(".py"):
+            notices += use_environment(find_environment(location.folder))
+    return list(dict.fromkeys(notices))

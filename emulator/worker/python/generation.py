@@ -188,6 +188,9 @@ def _how_to_install(config: WorkerConfig) -> str:
     own = next((folder / ".venv" for folder in folders if (folder / ".venv" / "pyvenv.cfg").is_file()), None)
     if own is None or own.resolve() == Path(sys.prefix).resolve():
         return f"Install it into the environment that runs stepwell: {sys.executable} -m pip install PACKAGE."
+    if any(Path(entry).is_relative_to(own) for entry in sys.path):
+        tool = "uv add" if (own.parent / "uv.lock").exists() else f"{own / 'bin' / 'python'} -m pip install"
+        return f"Install it into the project's environment: {tool} PACKAGE."
     return (
         f"Stepwell runs with {sys.executable}, not with the project's {own}. Install stepwell there and start it "
         "from there, as `uv run stepwell dev` does."

@@ -239,3 +239,14 @@ async def test_a_missing_module_says_which_python_runs_and_which_environment_the
     text = await problem(worker, {**code, ".venv/pyvenv.cfg": ""})
 
     assert f"Stepwell runs with {sys.executable}, not with the project's {folder.root / '.venv'}." in text
+
+
+async def test_a_missing_module_is_to_be_installed_where_the_project_has_its_packages(
+    worker: Any, folder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = folder.root / ".venv"
+    monkeypatch.setattr(sys, "path", [*sys.path, str(own / "lib" / "site-packages")])
+
+    text = await problem(worker, {"src/entry.py": "import some_package_", ".venv/pyvenv.cfg": ""})
+
+    assert f"Install it into the project's environment: {own / 'bin' / 'python'} -m pip install PACKAGE." in text
