@@ -90,6 +90,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.histories",
         "emulator.limits",
         "emulator.real_time",
+        "emulator.storage.excerpts",
         "emulator.storage.view_records",
         "emulator.web",
     ),

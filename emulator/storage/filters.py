@@ -11,17 +11,19 @@ from stepwell.emulator.storage.records import EventType, PageFilter, StepState, 
 _RETRYING: Final = STATE_CODES[StepState.RETRYING]
 _IN_FLIGHT: Final = STATE_CODES[StepState.IN_FLIGHT]
 _ATTEMPT_ERRORED: Final = CODE_OF_TYPES[(EventType.ATTEMPT_ERRORED,)]
+#: Characters of an error that are searched.
+_SEARCHED: Final = 65_536
 
 #: The error of an instance or of one of its steps. Of a step that is tried again only the history has it: there it
 #: is that of the last attempt that ended.
 _ERROR: Final = f"""(
-    instr(lower(instance.error), lower(?)) > 0
+    instr(lower(substr(instance.error, 1, {_SEARCHED})), lower(?)) > 0
     OR EXISTS (SELECT 1 FROM step WHERE step.instance = instance.key AND (
-        instr(lower(step.error), lower(?)) > 0
+        instr(lower(substr(step.error, 1, {_SEARCHED})), lower(?)) > 0
         OR (step.state = {_RETRYING} OR step.state = {_IN_FLIGHT} AND step.attempts > 1) AND EXISTS (
             SELECT 1 FROM history WHERE history.instance = step.instance AND history.step = step.seq
             AND history.types = {_ATTEMPT_ERRORED} AND history.attempt = step.attempts - (step.state = {_IN_FLIGHT})
-            AND instr(lower(history.detail), lower(?)) > 0))))"""
+            AND instr(lower(substr(history.detail, 1, {_SEARCHED})), lower(?)) > 0))))"""
 
 
 def where(wanted: PageFilter) -> tuple[str, list[Any]]:

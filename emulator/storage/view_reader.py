@@ -8,12 +8,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from stepwell.emulator.storage.codes import CAUSE_OF_CODE, KIND_OF_CODE, STATE_CODES, STATE_OF_CODE, STATUS_OF_CODE
+from stepwell.emulator.storage.excerpts import ERROR_READ, LINE_READ, closed_json
 from stepwell.emulator.storage.filters import where
 from stepwell.emulator.storage.listing import page_statement
 from stepwell.emulator.storage.records import (
     CallSite,
     HistoryRow,
     InstanceRow,
+    InstanceValues,
+    LogRow,
     PageFilter,
     PassRow,
     Status,
@@ -21,7 +24,15 @@ from stepwell.emulator.storage.records import (
     StepRow,
     StepState,
 )
-from stepwell.emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepStretch, StepTally
+from stepwell.emulator.storage.view_records import (
+    EventBrief,
+    InstanceBrief,
+    ListPage,
+    Sizes,
+    StepBrief,
+    StepStretch,
+    StepTally,
+)
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -90,12 +101,12 @@ class ViewReads:
     def run_steps(self, key: int, limit: int) -> list[StepBrief]:
         return [_step_brief(row) for row in self._all("run_steps", (key, limit))]
 
-    def recent_runs(self, workflow: int, limit: int) -> list[StepBrief]:
-        return [_step_brief(row) for row in self._all("recent_runs", (workflow, limit))]
+    def recent_runs(self, workflow: int, limit: int, without: int = 0) -> list[StepBrief]:
+        return [_step_brief(row) for row in self._all("recent_runs", (workflow, without, limit))]
 
     def error_briefs(self, keys: Iterable[int]) -> dict[int, tuple[str, str]]:
         rows = self._all("error_briefs", (json.dumps(list(keys)),))
-        return {key: (name or "Error", message or "") for key, name, message in rows}
+        return {key: _error_brief(error) for key, error in rows}
 
     def output_briefs(self, keys: Iterable[int]) -> dict[int, str]:
         return dict(self._all("output_briefs", (json.dumps(list(keys)),)))
@@ -105,7 +116,7 @@ class ViewReads:
 
     # -- one instance
     def step_window(self, key: int, from_seq: int, limit: int) -> list[StepRow]:
-        return [self._step(row) for row in self._all("step_window", (key, from_seq, limit))]
+        return [_in_line(self._step(row)) for row in self._all("step_window", (key, from_seq, limit))]
 
     def call_site(self, key: int, seq: int) -> CallSite | None:
         file, line, needs, *_ = self._called(key, seq) or (None, 0, ())
@@ -126,7 +137,7 @@ class ViewReads:
         return found
 
     def steps_of(self, key: int, seqs: Iterable[int]) -> list[StepRow]:
-        return [self._step(row) for row in self._all("steps_of", (key, json.dumps(list(seqs))))]
+        return [_in_line(self._step(row)) for row in self._all("steps_of", (key, json.dumps(list(seqs))))]
 
     def steps_named(self, key: int, text: str, limit: int) -> list[int]:
         return [seq for (seq,) in self._all("steps_named", (key, text, limit))]
@@ -147,7 +158,7 @@ class ViewReads:
 
     def history_of(self, key: int, seqs: Iterable[int]) -> list[HistoryRow]:
         rows = self._all("history_of", (key, json.dumps(list(seqs))))
-        return [entry for row in rows for entry in self._entries(row)]
+        return [_entry_in_line(entry) for row in rows for entry in self._entries(row)]
 
     def output_sizes(self, key: int, from_seq: int, to_seq: int) -> dict[int, int]:
         rows = self._all("output_sizes", (key, from_seq, to_seq))
@@ -163,7 +174,46 @@ class ViewReads:
 
     def last_history(self, key: int, before: int | None, limit: int) -> list[HistoryRow]:
         rows = self._all("last_history", (key, _LAST_ID if before is None else before, limit))
-        return [entry for row in reversed(rows) for entry in self._entries(row)]
+        return [_entry_in_line(entry) for row in reversed(rows) for entry in self._entries(row)]
+
+    def last_step_history(self, key: int, seq: int, limit: int) -> list[HistoryRow]:
+        rows = self._all("last_step_history", (key, seq, limit))
+        return [_entry_in_line(entry) for row in reversed(rows) for entry in self._entries(row)]
+
+    # -- values, as far as a page shows them
+    def values_shown(self, key: int, most_bytes: int) -> InstanceValues:
+        rows = self._all("values_shown", (key, most_bytes))
+        if not rows:
+            return InstanceValues(None, None, None, None, None)
+        params, output, error, rollback, reason = rows[0]
+        if rollback is not None and not rollback.startswith("{"):  # what is to be noted at its end
+            rollback = None
+        return InstanceValues(params, output, _whole(error), _whole(rollback), reason)
+
+    def step_shown(self, key: int, seq: int, most_bytes: int) -> StepRow | None:
+        rows = self._all("step_shown", (key, seq, most_bytes))
+        if not rows:
+            return None
+        step = self._step(rows[0])
+        step.error = _whole(step.error)
+        return step
+
+    def count_events(self, key: int) -> int:
+        return int(self._all("count_events", (key,))[0][0])
+
+    def events_shown(self, key: int, most_bytes: int, limit: int) -> list[EventBrief]:
+        return [EventBrief(*row) for row in reversed(self._all("events_shown", (key, most_bytes, limit)))]
+
+    def event_payload(self, key: int, event: int) -> str | None:
+        rows = self._all("event_payload", (key, event))
+        return rows[0][0] if rows else None
+
+    def logs_shown(self, key: int, step: int | None, limit: int) -> list[LogRow]:
+        return [LogRow(*row) for row in self._all("logs_shown", (key, step, limit))]
+
+    def log_text(self, key: int, line: int) -> str | None:
+        rows = self._all("log_text", (key, line))
+        return rows[0][0] if rows else None
 
     def passes(self, key: int, limit: int) -> list[PassRow]:
         rows = self._all("newest_passes", (key, limit))
@@ -184,4 +234,27 @@ def _brief(row: Row) -> InstanceBrief:
 
 def _step_brief(row: Row) -> StepBrief:
     instance, seq, kind, name, count, parent, state, *rest = row
+    rest[-1] = _beginning(rest[-1])
     return StepBrief(instance, seq, KIND_OF_CODE[kind], name, count, parent, STATE_OF_CODE[state], *rest)
+
+
+def _error_brief(error: str) -> tuple[str, str]:
+    found = json.loads(_beginning(error) or "{}")
+    return str(found.get("name") or "Error"), str(found.get("message") or "")[:300]
+
+
+def _in_line(step: StepRow) -> StepRow:
+    step.error = _beginning(step.error)
+    return step
+
+
+def _entry_in_line(entry: HistoryRow) -> HistoryRow:
+    return entry._replace(detail=_beginning(entry.detail)) if entry.detail is not None else entry
+
+
+def _beginning(text: str | None) -> str | None:
+    return None if text is None else closed_json(text, is_cut=len(text) >= LINE_READ)
+
+
+def _whole(text: str | None) -> str | None:
+    return None if text is None else closed_json(text, is_cut=len(text) >= ERROR_READ)

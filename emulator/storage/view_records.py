@@ -97,6 +97,18 @@ class InstanceBrief:
 
 
 @dataclass(frozen=True, slots=True)
+class EventBrief:
+    """An event that was sent; the payload is None where it is too long to be shown among others."""
+
+    key: int
+    type: str
+    payload: str | None
+    payload_bytes: int
+    received_at: int
+    claimed_by: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Sizes:
     """Bytes of the stored values of an instance; None where there is none."""
 

@@ -9,13 +9,23 @@ from stepwell.emulator.storage.records import (
     CallSite,
     HistoryRow,
     InstanceRow,
+    InstanceValues,
+    LogRow,
     PageFilter,
     PassRow,
     Status,
     StepKind,
     StepRow,
 )
-from stepwell.emulator.storage.view_records import InstanceBrief, ListPage, Sizes, StepBrief, StepStretch, StepTally
+from stepwell.emulator.storage.view_records import (
+    EventBrief,
+    InstanceBrief,
+    ListPage,
+    Sizes,
+    StepBrief,
+    StepStretch,
+    StepTally,
+)
 
 
 class ViewReader(Protocol):
@@ -96,7 +106,7 @@ class ViewReader(Protocol):
         ...
 
     def history_of(self, key: int, seqs: Iterable[int]) -> list[HistoryRow]:
-        """Entries of these steps and of the instance itself."""
+        """Entries of these steps and of the instance itself: of each the newest, with short errors."""
         ...
 
     def output_sizes(self, key: int, from_seq: int, to_seq: int) -> dict[int, int]:
@@ -113,6 +123,32 @@ class ViewReader(Protocol):
         """The newest entries, oldest of them first; with ids below `before` when it is given."""
         ...
 
+    def last_step_history(self, key: int, seq: int, limit: int) -> list[HistoryRow]:
+        """The newest entries of a step, oldest of them first, with the beginnings of errors."""
+        ...
+
+    def values_shown(self, key: int, most_bytes: int) -> InstanceValues:
+        """Params and output of at most so many bytes, and the beginnings of the errors."""
+        ...
+
+    def step_shown(self, key: int, seq: int, most_bytes: int) -> StepRow | None:
+        """A step with an output of at most so many bytes, and the beginning of its error."""
+        ...
+
+    def count_events(self, key: int) -> int: ...
+
+    def events_shown(self, key: int, most_bytes: int, limit: int) -> list[EventBrief]:
+        """The newest events, oldest of them first, with payloads of at most so many bytes."""
+        ...
+
+    def event_payload(self, key: int, event: int) -> str | None: ...
+
+    def logs_shown(self, key: int, step: int | None, limit: int) -> list[LogRow]:
+        """The first lines of an instance, or of one of its steps, each with its first 4,001 characters."""
+        ...
+
+    def log_text(self, key: int, line: int) -> str | None: ...
+
     def passes(self, key: int, limit: int) -> list[PassRow]:
         """The newest passes but the first, in order."""
         ...
@@ -125,8 +161,8 @@ class ViewReader(Protocol):
         """The first steps of an instance."""
         ...
 
-    def recent_runs(self, workflow: int, limit: int) -> list[StepBrief]:
-        """Steps of the newest instances of a Workflow, by instance and seq."""
+    def recent_runs(self, workflow: int, limit: int, without: int = 0) -> list[StepBrief]:
+        """Steps of the newest instances of a Workflow but for one, by instance and seq; 1,500 at most."""
         ...
 
     def upcoming(self, limit: int) -> list[InstanceBrief]:

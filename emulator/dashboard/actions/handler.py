@@ -226,7 +226,8 @@ class Actions:
     async def create(self, request: Request, form: Form) -> Done:
         workflow = await run_in_threadpool(self._reads.workflow, request)
         binding = self._binding(workflow.name)
-        params = value_of(form.get("params", ""), "params")
+        like = await run_in_threadpool(self._like, workflow, form)
+        params = await run_in_threadpool(self._params, form, like)
         count = number_of(form.get("count", "").strip() or "1", "number of instances")
         instance_id, carry = form.get("id", "").strip(), form.get("carry", "")
         if count > 1:
@@ -237,12 +238,20 @@ class Actions:
         options: dict[str, object] = {"params": params}
         if instance_id:
             options["id"] = instance_id
-        like = await run_in_threadpool(self._like, workflow, form)
         if like is not None and carry:
             made = await self._thread.call(binding.create_carrying, options, _carried(like, form))
         else:
             made = await self._thread.call(binding.create, options)
         return f"Created {made}", Urls().instance(workflow.name, made, like=like and like.id)
+
+    def _params(self, form: Form, like: InstanceRow | None) -> Encoded:
+        """Those typed, or those of the duplicated instance where they are too large for an editor."""
+        if not form.get("same_params"):
+            return value_of(form.get("params", ""), "params")
+        values = self._reads.reader.values(like.key) if like is not None else None
+        if values is None or values.params is None:
+            raise Refused("The duplicated instance is gone, and its params with it.")
+        return Encoded(values.params)
 
     def _like(self, workflow: WorkflowRow, form: Form) -> InstanceRow | None:
         """The duplicated instance. It may have been deleted, unless its results are reused."""

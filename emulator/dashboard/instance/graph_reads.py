@@ -12,7 +12,7 @@ from stepwell.emulator.storage.store import StoreReader
 
 _RUNS: Final = 60
 #: So many steps of the instance itself are looked at; reading and ordering them takes 50 ms.
-_STEPS: Final = 5_000
+_STEPS: Final = 1_500
 _EVERY_NAME: Final = 2_000
 
 
@@ -20,7 +20,7 @@ def run_graph(reader: StoreReader, given: InstanceInputs, *, every_name: bool) -
     """None where no step has started yet."""
     key = given.row.key
     mine = reader.run_steps(key, _STEPS)
-    others = [step for step in reader.recent_runs(given.workflow.key, _RUNS) if step.instance != key]
+    others = reader.recent_runs(given.workflow.key, _RUNS, without=key)
     most = _EVERY_NAME if every_name else NAMES_DRAWN
     graph = build_graph([*mine, *others], key, InstanceLinks(given).step, most)
     if graph is None or given.row.step_count <= _STEPS:

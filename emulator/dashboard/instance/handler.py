@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from stepwell.emulator.analysis.outside import calls_outside_of_steps
 from stepwell.emulator.dashboard.instance.advice import advise
 from stepwell.emulator.dashboard.instance.attempts import tries_by_step
-from stepwell.emulator.dashboard.instance.entries import log_views
+from stepwell.emulator.dashboard.instance.entries import LONGEST_SHOWN, log_views
 from stepwell.emulator.dashboard.instance.graph import GraphView
 from stepwell.emulator.dashboard.instance.graph_reads import run_graph
 from stepwell.emulator.dashboard.instance.inputs import TABS, InstanceInputs
@@ -28,11 +28,11 @@ from stepwell.emulator.dashboard.parts.errors import frame_at
 from stepwell.emulator.dashboard.parts.reads import Reads
 from stepwell.emulator.dashboard.parts.selected_run import Found, RunReader
 from stepwell.emulator.dashboard.parts.where import event_type
+from stepwell.emulator.dashboard.values.view import AMONG_OTHERS
 from stepwell.emulator.engine.lifecycle import allowed
 from stepwell.emulator.real_time import RealTime
 from stepwell.emulator.storage.records import (
     InstanceRow,
-    InstanceValues,
     PassRow,
     Status,
     StepKind,
@@ -44,8 +44,14 @@ from stepwell.emulator.web.whole_numbers import whole_number
 
 _HISTORY_SHOWN: Final = 500
 _LOGS_SHOWN: Final = 1_000
+_PANEL_LOGS_SHOWN: Final = 200
 _PASSES_SHOWN: Final = 200
-_NO_VALUES: Final = InstanceValues(None, None, None, None, None)
+_EVENTS_SHOWN: Final = 100
+#: Of the panel of a step: entries of its history, two for each attempt.
+_ENTRIES_SHOWN: Final = 100
+#: Payloads that are suggested for events that are waited for: of so many types, so many characters long at most.
+_PAYLOADS_SHOWN: Final = 6
+_LONGEST_PAYLOAD: Final = 20_000
 
 
 class InstancePages:
@@ -101,7 +107,8 @@ class InstancePages:
         given = InstanceInputs(
             workflow=found.workflow,
             row=row,
-            values=reader.values(row.key) or _NO_VALUES,
+            values=reader.values_shown(row.key, AMONG_OTHERS.bytes),
+            sizes=reader.sizes(row.key),
             steps=shown.steps,
             output_sizes=shown.output_sizes,
             history=shown.history,
@@ -155,8 +162,13 @@ class InstancePages:
             for step in steps
             if step.kind is StepKind.WAIT_FOR_EVENT and step.state is StepState.PENDING
         }
-        found = {kind: self._reads.reader.last_payload(row.workflow, kind) for kind in types}
-        return {kind: payload for kind, payload in found.items() if payload is not None and len(payload) < 100_000}
+        shown = sorted(types)[:_PAYLOADS_SHOWN]
+        found = {kind: self._reads.reader.last_payload(row.workflow, kind) for kind in shown}
+        return {
+            kind: payload
+            for kind, payload in found.items()
+            if payload is not None and len(payload) < _LONGEST_PAYLOAD
+        }
 
     def _zoomed(self, request: Request, given: InstanceInputs) -> Response | None:
         """What was dragged over, as times, so that the address means the same later on."""
@@ -182,10 +194,10 @@ class InstancePages:
     # -- parts
     def panel(self, found: Found, given: InstanceInputs, seq: int) -> StepPanel | None:
         reader, key = found.reader, given.row.key
-        row = reader.step(key, seq)
+        row = reader.step_shown(key, seq, AMONG_OTHERS.bytes)
         if row is None:
             return None
-        tries = tries_by_step(reader.step_history(key, seq), given.read)
+        tries = tries_by_step(reader.last_step_history(key, seq, _ENTRIES_SHOWN), given.read)
         size = reader.output_sizes(key, seq, seq).get(seq)
         links = InstanceLinks(given)
         view = step_views(
@@ -197,7 +209,7 @@ class InstancePages:
             instance=given.row,
         )[0]
         value_url = given.address.value(f"step-{seq}")
-        logs = [line for line in reader.logs(key, 0, _LOGS_SHOWN) if line.step == seq]
+        logs = reader.logs_shown(key, seq, _PANEL_LOGS_SHOWN)
         site = reader.call_site(key, seq)
         return StepPanel(
             step=view,
@@ -206,7 +218,7 @@ class InstancePages:
             given=step_input(row, [self._need(found, given, seq, name) for name in site.needs] if site else ()),
             output=step_output(row, value_url, size),
             attempts=view.tries.attempts,
-            logs=log_views(logs, {seq: row.public_name}, {}),
+            logs=log_views(logs, {seq: row.public_name}, {}, given.address),
             site=frame_at(site.file, site.line, given.read) if site else None,
             close_url=given.address.page(tab=_not_steps(given.tab)),
             previous_url=links.step(seq - 1) if seq > 1 else "",
@@ -218,7 +230,7 @@ class InstancePages:
         """The step of this name whose result the step `seq` was given."""
         reader, key = found.reader, given.row.key
         at = reader.step_before(key, seq, name)
-        row = reader.step(key, at) if at is not None else None
+        row = reader.step_shown(key, at, AMONG_OTHERS.bytes) if at is not None else None
         if row is None:
             return Need(name)
         value_url = given.address.value(f"step-{row.seq}")
@@ -242,7 +254,7 @@ class InstancePages:
         return run_graph(self._reads.reader, given, every_name=request.query_params.get("names") == "all")
 
     def _advice(self, found: Found, given: InstanceInputs) -> Any:
-        sizes = found.reader.sizes(given.row.key)
+        sizes = given.sizes
         return advise(
             given.row,
             given.steps,
@@ -275,9 +287,11 @@ def _window(start: str | None, end: str | None) -> tuple[int, int] | None:
 
 def _with_tab(given: InstanceInputs, reader: RunReader) -> InstanceInputs:
     key = given.row.key
-    events = reader.events(key)
+    given = replace(given, event_count=reader.count_events(key))
+    if given.tab == "events":
+        return replace(given, events=reader.events_shown(key, LONGEST_SHOWN, _EVENTS_SHOWN))
     if given.tab == "logs":
-        return replace(given, events=events, logs=reader.logs(key, 0, _LOGS_SHOWN))
-    if given.tab == "history" and given.folded:
-        return replace(given, events=events, history=reader.last_history(key, None, _HISTORY_SHOWN))
-    return replace(given, events=events)
+        return replace(given, logs=reader.logs_shown(key, None, _LOGS_SHOWN))
+    if given.tab == "history" and (given.folded or len(given.history) >= _HISTORY_SHOWN):
+        return replace(given, history=reader.last_history(key, None, _HISTORY_SHOWN))
+    return given

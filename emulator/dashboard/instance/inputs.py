@@ -11,7 +11,6 @@ from stepwell.emulator.dashboard.parts.frame import Blocked
 from stepwell.emulator.dashboard.parts.urls import RunAddress, Urls
 from stepwell.emulator.real_time import RealTime
 from stepwell.emulator.storage.records import (
-    BufferedEvent,
     HistoryRow,
     InstanceRow,
     InstanceValues,
@@ -21,7 +20,7 @@ from stepwell.emulator.storage.records import (
     VersionRow,
     WorkflowRow,
 )
-from stepwell.emulator.storage.view_records import StepStretch
+from stepwell.emulator.storage.view_records import EventBrief, Sizes, StepStretch
 
 TABS: Final = (
     ("steps", "Timeline and steps"),
@@ -53,8 +52,10 @@ class InstanceInputs:
     version: VersionRow | None = None
     passes: Sequence[PassRow] = ()
     versions: Mapping[int, str] = field(default_factory=dict)
-    events: Sequence[BufferedEvent] = ()
+    events: Sequence[EventBrief] = ()
+    event_count: int = 0
     logs: Sequence[LogRow] = ()
+    sizes: Sizes = field(default_factory=lambda: Sizes(None, None, None))
     payloads: Mapping[str, str] = field(default_factory=dict)
     queue_place: int | None = None
     blocked: Blocked | None = None

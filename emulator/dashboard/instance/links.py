@@ -66,7 +66,7 @@ class InstanceLinks:
         given = self._given
         counts: dict[str, int | None] = {
             "steps": given.row.step_count,
-            "events": len(given.events),
+            "events": given.event_count,
             "advice": advice,
         }
         return tuple(

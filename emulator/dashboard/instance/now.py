@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepwell.emulator.dashboard.instance.now_items import NowItem, Sending, open_item, undoing_items
-from stepwell.emulator.dashboard.instance.steps import StepView
+from stepwell.emulator.dashboard.instance.steps import SUMMARY, StepView
 from stepwell.emulator.dashboard.parts.errors import ErrorView, unfolded
 from stepwell.emulator.dashboard.parts.frame import Blocked
 from stepwell.emulator.dashboard.parts.statuses import STATUS_LOOKS, Look
-from stepwell.emulator.dashboard.parts.text import plural
+from stepwell.emulator.dashboard.parts.text import cut, plural
 from stepwell.emulator.storage.records import InstanceRow, Status, StepState
 
 _SHOWN: Final = 6
@@ -59,12 +59,12 @@ def now_view(
     blocked: Blocked | None = None,
 ) -> NowView:
     """`payloads` are the last encoded payloads by event type; `address` is (server URL, Workflow)."""
-    items = _items(row, steps, Sending(*address, row.id, payloads))
+    items, count = _items(row, steps, Sending(*address, row.id, payloads))
     return NowView(
         look=STATUS_LOOKS[row.status],
-        sentence=_sentence(row, items, steps, defined=defined),
-        items=tuple(items[:_SHOWN]),
-        more=max(0, len(items) - _SHOWN),
+        sentence=_sentence(row, items, count, steps, defined=defined),
+        items=tuple(items),
+        more=count - len(items),
         paused_at=row.paused_at if row.status is Status.PAUSED else None,
         since_at=_since(row),
         failure=_failure(steps, error) if row.status is Status.ERRORED and error is not None else None,
@@ -74,12 +74,15 @@ def now_view(
     )
 
 
-def _items(row: InstanceRow, steps: Sequence[StepView], sending: Sending) -> list[NowItem]:
+def _items(row: InstanceRow, steps: Sequence[StepView], sending: Sending) -> tuple[list[NowItem], int]:
+    """The items that are shown, and how many there are."""
     if row.ended_at is not None:
-        return []
+        return [], 0
     if row.status is Status.ROLLING_BACK:
-        return undoing_items(steps)
-    return [open_item(step, sending) for step in steps if step.is_open]
+        undoing = undoing_items(steps)
+        return undoing[:_SHOWN], len(undoing)
+    open_steps = [step for step in steps if step.is_open]
+    return [open_item(step, sending) for step in open_steps[:_SHOWN]], len(open_steps)
 
 
 def _since(row: InstanceRow) -> int | None:
@@ -96,7 +99,7 @@ def _failure(steps: Sequence[StepView], error: ErrorView) -> Failure:
     chain = [error]
     while chain[-1].cause is not None:
         chain.append(chain[-1].cause)
-    texts = {text for one in chain for text in (one.text, one.message)}
+    texts = {text for one in chain for text in (cut(one.text, SUMMARY), cut(one.message, SUMMARY))}
     failed = [step for step in steps if step.state is StepState.FAILED and step.summary in texts]
     return Failure(
         unfolded(error.name, error.message),
@@ -105,7 +108,9 @@ def _failure(steps: Sequence[StepView], error: ErrorView) -> Failure:
     )
 
 
-def _sentence(row: InstanceRow, items: Sequence[NowItem], steps: Iterable[StepView], *, defined: bool) -> str:
+def _sentence(
+    row: InstanceRow, items: Sequence[NowItem], count: int, steps: Iterable[StepView], *, defined: bool
+) -> str:
     if not defined and row.ended_at is None:
         return "Suspended: this Workflow is not defined in the Worker. It resumes when the class is back."
     if row.status is Status.ROLLING_BACK:
@@ -123,8 +128,8 @@ def _sentence(row: InstanceRow, items: Sequence[NowItem], steps: Iterable[StepVi
     if not items:
         return "Running code between steps."
     kinds = {item.kind for item in items}
-    if len(items) > 1:
-        return f"{plural(len(items), 'step')} in progress."
+    if count > 1:
+        return f"{plural(count, 'step')} in progress."
     return {
         "running": "Running a step.",
         "sleeping": "Sleeping.",

@@ -12,12 +12,14 @@ from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.dashboard.instance.attempts import StepAttempts
 from stepwell.emulator.dashboard.parts.errors import ErrorView, ReadSource, error_view, no_source
 from stepwell.emulator.dashboard.parts.statuses import ABANDONED, STEP_LOOKS, Look
-from stepwell.emulator.dashboard.parts.text import duration
+from stepwell.emulator.dashboard.parts.text import cut, duration
 from stepwell.emulator.dashboard.parts.where import event_type, most_attempts
 from stepwell.emulator.dashboard.values.view import ValueView, value_view
 from stepwell.emulator.storage.records import InstanceRow, StepKind, StepRow, StepState
 
 _KEPT: Final = "kept from before the restart"
+#: Characters of an error that a row of the table has.
+SUMMARY: Final = 1_000
 KIND_WORDS: Final = {StepKind.DO: "step", StepKind.SLEEP: "sleep", StepKind.WAIT_FOR_EVENT: "event"}
 
 
@@ -133,7 +135,7 @@ def _summary(row: StepRow) -> str:
     """What there is to say in one cell of the table."""
     if row.error is not None:
         info = ErrorInfo.from_json(json.loads(row.error))
-        return f"{info.name}: {info.message}" if info.message else info.name
+        return cut(f"{info.name}: {info.message}" if info.message else info.name, SUMMARY)
     if row.kind is StepKind.DO and row.attempts == 0:
         return "carried over from another run"
     config = json.loads(row.config)
@@ -215,4 +217,4 @@ def step_output(row: StepRow, url: str, size_bytes: int | None) -> ValueView:
         return ValueView(which, None, "[REDACTED]: the step is marked sensitive", None, "")
     if row.stream is not None:
         return ValueView(which, None, "a stream; download it", size_bytes or 0, url)
-    return value_view(which, row.output, url)
+    return value_view(which, row.output, url, size_bytes)

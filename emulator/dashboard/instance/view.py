@@ -69,6 +69,7 @@ class InstanceView:
     tab: str
     entries: tuple[EntryView, ...]
     events: tuple[EventView, ...]
+    older_events: int
     logs: tuple[LogView, ...]
     advice: tuple[Advice, ...]
     family: str
@@ -102,8 +103,8 @@ def build_instance(given: InstanceInputs, advice: tuple[Advice, ...] = ()) -> In
         buttons=_buttons(given),
         error=error,
         rollback=_rollback(given),
-        params=value_view("params", given.values.params, given.address.value("params")),
-        output=value_view("output", given.values.output, given.address.value("output")),
+        params=value_view("params", given.values.params, given.address.value("params"), given.sizes.params),
+        output=value_view("output", given.values.output, given.address.value("output"), given.sizes.output),
         steps=steps,
         step_count=row.step_count,
         folds=tuple(map(links.fold, given.folded)),
@@ -117,7 +118,8 @@ def build_instance(given: InstanceInputs, advice: tuple[Advice, ...] = ()) -> In
         tab=given.tab,
         entries=entry_views(given.history, names, step_urls, given.family) if given.tab == "history" else (),
         events=event_views(given.events, names, step_urls, given.address),
-        logs=log_views(given.logs, names, step_urls),
+        older_events=given.event_count - len(given.events),
+        logs=log_views(given.logs, names, step_urls, given.address),
         advice=advice,
         family=given.family,
         before_restart=given.before_restart,

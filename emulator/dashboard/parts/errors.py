@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.dashboard.parts.explanations import Explanation, explain
+from stepwell.emulator.storage.excerpts import LEFT_OUT
 
 
 class SourceFile(NamedTuple):
@@ -72,6 +73,8 @@ class ErrorView:
     stack: str
     cause: ErrorView | None
     explanation: Explanation | None
+    #: Whether something of it, or of what caused it, is left out.
+    is_cut: bool = False
 
     @property
     def text(self) -> str:
@@ -109,7 +112,8 @@ def error_view(info: ErrorInfo, read: ReadSource = no_source, causes: int = _CAU
     name, message = _bearable(info.name, _LONGEST_MESSAGE), _bearable(info.message, _LONGEST_MESSAGE)
     stack = _bearable(info.stack or "", _LONGEST_STACK)
     frames = tuple(stack_frames(stack, read))
-    return ErrorView(name, message, frames, stack, cause, explain(name, message))
+    is_cut = any(LEFT_OUT in text for text in (name, message, stack)) or (cause is not None and cause.is_cut)
+    return ErrorView(name, message, frames, stack, cause, explain(name, message), is_cut)
 
 
 def _bearable(text: str, most: int) -> str:
@@ -117,8 +121,7 @@ def _bearable(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     half = most // 2
-    left_out = f"... ({len(text) - 2 * half:,} characters left out; the REST API has them all)"
-    return f"{text[:half]}\n{left_out}\n{text[-half:]}"
+    return f"{text[:half]}\n{LEFT_OUT} ({len(text) - 2 * half:,} characters)\n{text[-half:]}"
 
 
 def load_error(text: str, read: ReadSource = no_source) -> ErrorView:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from stepwell.bindings.values import NULL_TEXT, UNDEFINED_TEXT
 from stepwell.emulator.dashboard.parts.errors import unfolded
 from stepwell.emulator.storage.records import InstanceRow, Status, StepKind, StepState
 from stepwell.emulator.storage.view_records import StepBrief
+
+#: Characters of two messages that are compared.
+_COMPARED: Final = 250
 
 Ticking: TypeAlias = Literal["until", "since"]
 
@@ -78,8 +81,10 @@ def _errored(focus: StepBrief | None, error: tuple[str, str] | None) -> Where:
     if focus is not None and focus.state is StepState.FAILED:
         # run() may catch a step's error and fail with its own.
         own = json.loads(focus.error or "{}")
-        message = own.get("message", "")
-        is_its_error = error is None or error[1] in (message, f"{own.get('name')}: {message}")
+        message = str(own.get("message", ""))
+        # Of long messages only the beginnings are known.
+        same = (message[:_COMPARED], f"{own.get('name')}: {message}"[:_COMPARED])
+        is_its_error = error is None or error[1][:_COMPARED] in same
         return Where("failed at" if is_its_error else "failed after", focus.public_name, _short(error))
     return Where("failed outside a step", tail=_short(error))
 

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.dashboard.parts.statuses import STATUS_LOOKS, STEP_LOOKS, Look
 from stepwell.emulator.dashboard.parts.text import cut, duration
+from stepwell.emulator.storage.excerpts import LINE_READ, closed_json
 from stepwell.emulator.storage.records import InstanceRow, InstanceValues, StepKind, StepRow
 
 Verdict: TypeAlias = Literal["same", "changed", "left", "right"]
@@ -18,6 +19,7 @@ Verdict: TypeAlias = Literal["same", "changed", "left", "right"]
 _SLOWER: Final = 1.5
 _SLOWER_MS: Final = 100
 _SHOWN: Final = 240
+_ROWS_SHOWN: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class DiffView:
     params: tuple[Change, ...]
     outcome: tuple[Change, ...]
     rows: tuple[DiffRow, ...]
+    #: Steps that differ in nothing, or are too many to be shown, and so are not in `rows`.
+    hidden: int
     first: str
     differences: int
 
@@ -96,6 +100,7 @@ def compare(left: Run, right: Run) -> DiffView:
     params = tuple(value_changes("params", left.values.params, right.values.params))
     outcome = tuple(_outcome(left, right))
     different = [row for row in rows if row.verdict != "same"]
+    shown = rows if len(rows) <= _ROWS_SHOWN else tuple((different or rows)[:_ROWS_SHOWN])
     return DiffView(
         left=left,
         right=right,
@@ -103,7 +108,8 @@ def compare(left: Run, right: Run) -> DiffView:
         right_look=STATUS_LOOKS[right.row.status],
         params=params,
         outcome=outcome,
-        rows=rows,
+        rows=shown,
+        hidden=len(rows) - len(shown),
         first=_first(params, different, outcome),
         differences=len(different) + len(params) + len(outcome),
     )
@@ -129,18 +135,18 @@ def _told(row: DiffRow) -> str:
 
 def _rows(left: Sequence[StepRow], right: Sequence[StepRow]) -> list[DiffRow]:
     """Match steps by type, name and count, in the order of the left. Steps only on the right stay in place."""
-    others = {_identity(step): step for step in right}
+    unmatched = {_identity(step): step for step in right}
     known = {_identity(step) for step in left}
     rows: list[DiffRow] = []
-    waiting = list(right)
+    waiting = iter(right)
+    upcoming = next(waiting, None)
     for step in left:
-        while waiting and _identity(waiting[0]) not in known:
-            rows.append(_row(None, waiting.pop(0)))
-        other = others.get(_identity(step))
-        if other is not None and other in waiting:
-            waiting.remove(other)
-        rows.append(_row(step, other))
-    return rows + [_row(None, step) for step in waiting]
+        while upcoming is not None and (_identity(upcoming) not in unmatched or _identity(upcoming) not in known):
+            if unmatched.pop(_identity(upcoming), None) is not None:
+                rows.append(_row(None, upcoming))
+            upcoming = next(waiting, None)
+        rows.append(_row(step, unmatched.pop(_identity(step), None)))
+    return rows + [_row(None, step) for step in unmatched.values()]
 
 
 def _identity(step: StepRow) -> tuple[str, str, int]:
@@ -212,7 +218,7 @@ def _outcome(left: Run, right: Run) -> list[Change]:
 def _error_text(error: str | None) -> str:
     if error is None:
         return "none"
-    info = ErrorInfo.from_json(json.loads(error))
+    info = ErrorInfo.from_json(json.loads(closed_json(error[:LINE_READ], is_cut=len(error) > LINE_READ)))
     return cut(f"{info.name}: {info.message}", _SHOWN)
 
 

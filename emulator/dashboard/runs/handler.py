@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import OrderedDict
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from stepwell.bindings.ports import StreamOutput
 from stepwell.bindings.values import Encoded
 from stepwell.bindings.values.json_view import to_json
+from stepwell.emulator.dashboard.instance.entries import LONGEST_SHOWN
 from stepwell.emulator.dashboard.instance.handler import InstancePages, outside_of_steps
 from stepwell.emulator.dashboard.instance.inputs import InstanceInputs
 from stepwell.emulator.dashboard.instance.view import build_instance
@@ -29,6 +31,7 @@ from stepwell.emulator.dashboard.runs.markdown import (
 )
 from stepwell.emulator.dashboard.runs.pytest_text import as_pytest
 from stepwell.emulator.dashboard.runs.repeatable import CopiedRun, NotRepeatable
+from stepwell.emulator.dashboard.runs.saved_reader import SavedReader
 from stepwell.emulator.engine.history import public_event
 from stepwell.emulator.histories.files import load
 from stepwell.emulator.histories.saved import WRONG, NotARun, SavedRun, save
@@ -150,14 +153,20 @@ class RunPages:
         return page(request, "compare.html", frame, {**context, "diff": view})
 
     def _diff(self, found: Found, other: str) -> DiffView:
-        mine = self._run(self.saved(found), found.address.page())
+        mine = self._side(found)
         if other == "before":
             before = self._before.get(found.row.key)
             if before is None:
                 raise NotFound("The state before the restart is no longer available.")
             return compare(self._run(before, "", f"{found.row.id} before the restart"), mine)
         second = self._reads.found_named(found.workflow, other)
-        return compare(*in_order(mine, self._run(self.saved(second), second.address.page())))
+        return compare(*in_order(mine, self._side(second)))
+
+    def _side(self, found: Found) -> Run:
+        """A side as far as it is compared: without history, events and logs."""
+        reader, key = found.reader, found.row.key
+        values = reader.values_shown(key, sys.maxsize)
+        return Run(found.row.id, found.row, values, reader.steps(key), found.address.page())
 
     def _run(self, saved: SavedRun, url: str, name: str | None = None) -> Run:
         return Run(name or saved.row.id, saved.row, saved.values, saved.steps, url)
@@ -205,7 +214,7 @@ def _try_to_show(run: SavedRun) -> None:
         now=run.saved_at,
         allowed={},
         passes=run.passes,
-        events=run.events,
+        events=SavedReader(run).events_shown(0, LONGEST_SHOWN, len(run.events)),
         logs=run.logs,
         tab="history",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from stepwell.emulator.histories.saved import SavedRun
@@ -18,7 +19,7 @@ from stepwell.emulator.storage.records import (
     StepState,
     VersionRow,
 )
-from stepwell.emulator.storage.view_records import Sizes, StepStretch
+from stepwell.emulator.storage.view_records import EventBrief, Sizes, StepStretch
 
 _ENDED_WELL: Final = StepState.COMPLETED
 
@@ -107,8 +108,51 @@ class SavedReader:
     def last_history(self, _: int, before: int | None, limit: int) -> list[HistoryRow]:
         return [entry for entry in self._run.history if before is None or entry.event_id < before][-limit:]
 
+    def last_step_history(self, _: int, seq: int, limit: int) -> list[HistoryRow]:
+        return self.step_history(0, seq)[-limit:]
+
+    # -- values, as far as a page shows them
+    def values_shown(self, _: int, most_bytes: int) -> InstanceValues:
+        values = self._run.values
+        return values._replace(
+            params=_unless_long(values.params, most_bytes), output=_unless_long(values.output, most_bytes)
+        )
+
+    def step_shown(self, _: int, seq: int, most_bytes: int) -> StepRow | None:
+        step = self._steps.get(seq)
+        return None if step is None else replace(step, output=_unless_long(step.output, most_bytes))
+
+    def count_events(self, _: int) -> int:
+        return len(self._run.events)
+
+    def events_shown(self, _: int, most_bytes: int, limit: int) -> list[EventBrief]:
+        return [
+            EventBrief(
+                one.key,
+                one.type,
+                _unless_long(one.payload, most_bytes),
+                _size(one.payload) or 0,
+                one.received_at,
+                one.claimed_by,
+            )
+            for one in self._run.events[-limit:]
+        ]
+
+    def event_payload(self, _: int, event: int) -> str | None:
+        return next((one.payload for one in self._run.events if one.key == event), None)
+
+    def logs_shown(self, _: int, step: int | None, limit: int) -> list[LogRow]:
+        return [line for line in self._run.logs if step is None or line.step == step][:limit]
+
+    def log_text(self, _: int, line: int) -> str | None:
+        return next((one.text for one in self._run.logs if one.key == line), None)
+
     def step_history(self, _: int, seq: int) -> list[HistoryRow]:
         return [entry for entry in self._run.history if entry.step == seq]
+
+
+def _unless_long(text: str | None, most_bytes: int) -> str | None:
+    return None if (_size(text) or 0) > most_bytes else text
 
 
 def _size(text: str | None) -> int | None:

@@ -45,6 +45,8 @@ class ValuePages:
         if raw is not None:
             return download(raw, f"{name}.bin", "application/octet-stream")
         assert isinstance(text, str)
+        if which.startswith("log-"):  # not a value, and never parsed
+            return plain(text)
         if form in _WRITERS:
             return plain(_WRITERS[form](text))
         if form == "download":
@@ -92,7 +94,14 @@ def _value_text(found: Found, which: str) -> str | bytes:
             return _stream(found, step.seq)
         text = step.output if step is not None else None
     elif kind == "event" and (event := whole_number(number)) is not None:
-        text = next((one.payload for one in reader.events(key) if one.key == event), None)
+        text = reader.event_payload(key, event)
+    elif kind == "log" and (line := whole_number(number)) is not None:
+        text = reader.log_text(key, line)
+    elif which == "error":
+        text = getattr(reader.values(key), which, None)
+    elif kind == "error" and (seq := whole_number(number)) is not None:
+        step = reader.step(key, seq)
+        text = step.error if step is not None else None
     if text is None:
         raise NotFound(f'There is no stored value "{which}" (it may be sensitive, or not there yet).')
     return text

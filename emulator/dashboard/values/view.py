@@ -76,7 +76,8 @@ def value_view(
 ) -> ValueView:
     """The view of an encoded value; `size_bytes` where the text itself was not read."""
     if text is None:
-        note = "" if size_bytes is None else f"{size(size_bytes)}, not loaded"
+        why = "not loaded" if (size_bytes or 0) <= bounds.bytes else "too large to be shown at once"
+        note = "" if size_bytes is None else f"{size(size_bytes)}, {why}"
         return ValueView(which, None, note, size_bytes, url)
     length = len(text.encode("utf-8", "replace"))
     if length > bounds.bytes:

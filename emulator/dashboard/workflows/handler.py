@@ -32,6 +32,8 @@ from stepwell.emulator.web.whole_numbers import whole_number
 
 _VERSIONS_SHOWN = 12
 _PARAMS_OFFERED = 6
+#: Bytes of a value that is put into an editor without being asked for.
+_EDITED = 32 * 1024
 _STEPS_OFFERED = 150
 #: Step names shown on a Workflow's page; the rest is collapsed.
 _NAMES_SHOWN = 24
@@ -90,12 +92,11 @@ class WorkflowPages:
     def create(self, request: Request) -> Response:
         row = self._reads.workflow(request)
         like = request.query_params.get("like") or None
-        encoded: str | None = None
+        encoded, large = None, 0
         carry: CarryView | None = None
         if like is not None:
             found = self._reads.found_named(row, like)
-            values = self._reads.reader.values(found.row.key)
-            encoded = values.params if values is not None else None
+            encoded, large = self._params_of(found.row.key, whole="whole" in request.query_params)
             carry = self._carry(request, found.row)
         text = editor_text(encoded)
         view = CreateView(
@@ -104,7 +105,9 @@ class WorkflowPages:
             like=like,
             like_url=Urls().instance(row.name, like) if like else "",
             old_params=text if like else "",
-            snippets=create_snippets(self._reads.parts.url, row.name, encoded or "{}"),
+            snippets=create_snippets(self._reads.parts.url, row.name, encoded or "{}") if not large else (),
+            large=large,
+            whole_url=Urls().create(row.name, like, whole="yes", carry=request.query_params.get("carry")),
             recent=tuple(self._recent(row)),
             carry=carry,
         )
@@ -123,9 +126,18 @@ class WorkflowPages:
         steps = self._reads.reader.step_window(source.key, first, 2 * _STEPS_OFFERED)
         if chosen is not None:
             steps = [
-                self._reads.reader.step(source.key, row.seq) or row if row.seq == chosen else row for row in steps
+                self._reads.reader.step_shown(source.key, row.seq, _EDITED) or row if row.seq == chosen else row
+                for row in steps
             ]
         return carry_view(steps, chosen, replace="replace" in request.query_params)
+
+    def _params_of(self, key: int, *, whole: bool) -> tuple[str | None, int]:
+        """The params, or None and their bytes where they are too many for an editor."""
+        size = self._reads.reader.sizes(key).params or 0
+        if size > _EDITED and not whole:
+            return None, size
+        values = self._reads.reader.values(key)
+        return (values.params if values is not None else None), 0
 
     def _recent(self, row: WorkflowRow) -> list[tuple[str, str]]:
         """Distinct params of recent instances, as (instance id, text)."""

@@ -159,6 +159,9 @@ class CreateView:
     snippets: tuple[Any, ...]
     recent: tuple[tuple[str, str], ...]
     carry: CarryView | None = None
+    #: Bytes of params that are too many to be shown (0: they are shown), and where they are put into the editor.
+    large: int = 0
+    whole_url: str = ""
 
 
 def editor_text(encoded: str | None) -> str:

@@ -341,7 +341,7 @@ class Attempts:
         row.state = StepState.RETRYING
         row.due_at = due_in(self._core.clock, delay_ms)
         self._core.store.retry_step(self._instance.key, row.seq, row.due_at)
-        detail = json.dumps({"error": error.to_json(), "retryDelayMs": delay_ms})
+        detail = json.dumps({"retryDelayMs": delay_ms, "error": error.to_json()})
         self._instance.log(_T.ATTEMPT_ERRORED, step=row.seq, attempt=row.attempts, detail=detail)
         self._run.after_step()
         await self._run.wait(row, row.due_at, Wait.end)
@@ -357,7 +357,7 @@ class Attempts:
             )
             await self._fail_for_good(row, CRASHED, thrown)
         else:
-            detail = json.dumps({"error": CRASHED.to_json(), "retryDelayMs": 0})
+            detail = json.dumps({"retryDelayMs": 0, "error": CRASHED.to_json()})
             self._instance.log(_T.ATTEMPT_ERRORED, step=row.seq, attempt=row.attempts, detail=detail)
         self._begin(row)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepwell.bindings.errors import EngineError
+from stepwell.bindings.values.times import iso
 from stepwell.emulator.clock import Slice, SystemClock, VirtualClock, breathe, turns
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.time.clock_moves import ClockMoves
@@ -71,7 +72,7 @@ class TimeTravel:
         self._hanging: frozenset[Deadline] = frozenset()
         #: Where the move that goes on leads to; None between moves.
         self.bound_for: int | None = None
-        self._stopped = False
+        self._moving = self._stopped = False
         self._kept = Alarm(core.clock, self.keep_scaled)
         self._began_at = self._woken_before = 0
 
@@ -83,7 +84,13 @@ class TimeTravel:
         return Move(self._began_at, self.bound_for, self._outlook.woken() - self._woken_before)
 
     def _begin(self, end: int | None) -> None:
-        self.bound_for, self._stopped = end, False
+        """Raises `EngineError` while another move goes on: two would overwrite each other's end."""
+        if self._moving:
+            heading = "" if self.bound_for is None else f" to {iso(self.bound_for)}"
+            raise EngineError(
+                f"The clock is already moving{heading}. Wait until it has arrived, or stop that move."
+            )
+        self.bound_for, self._moving, self._stopped = end, True, False
         self._moves.gather()
         self._began_at, self._woken_before = self._core.clock.now(), self._outlook.woken()
 
@@ -109,7 +116,7 @@ class TimeTravel:
     async def advance(self, ms: int) -> None:
         """Moves the clock; what becomes due happens in order, each instance going on until it waits again.
 
-        It comes less far when it is stopped.
+        It comes less far when it is stopped. Raises `EngineError` while another move goes on.
         """
         end = self._core.clock.now() + ms
         _check(end)
@@ -117,8 +124,7 @@ class TimeTravel:
         try:
             await self._advance(end, self._skew_ms() + ms)
         finally:
-            self.bound_for = None
-            self._moves.keep()
+            self._end_move()
 
     def stop(self) -> None:
         """Ends a move that goes on: the clock stands where it has come to."""
@@ -158,8 +164,11 @@ class TimeTravel:
                 await self._gone_on(_MOMENT_NS)
             return at
         finally:
-            self.bound_for = None
-            self._moves.keep()
+            self._end_move()
+
+    def _end_move(self) -> None:
+        self.bound_for, self._moving = None, False
+        self._moves.keep()
 
     def _next_at(self) -> int | None:
         """What `advance_to_next` goes to: no timeout of a step that works, unless time is injected."""

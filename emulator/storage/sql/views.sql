@@ -7,7 +7,7 @@ WHERE instance IN (SELECT value FROM json_each(?)) GROUP BY instance, state;
 
 -- name: steps_at
 -- The steps of a JSON list of [instance, seq].
-SELECT step.instance, seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, step_config.text, error
+SELECT step.instance, seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, step_config.text, substr(error, 1, 4096)
 FROM (SELECT value ->> 0 AS place_instance, value ->> 1 AS place_seq FROM json_each(?))
 JOIN step ON step.instance = place_instance AND step.seq = place_seq
 JOIN step_config ON step_config.key = step.config;
@@ -15,7 +15,7 @@ JOIN step_config ON step_config.key = step.config;
 -- name: step_window
 -- A stretch of an instance's steps, without outputs.
 SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback, step_config.text,
-       error, NULL, stream, sealed IS NOT NULL
+       substr(error, 1, 4096), NULL, stream, sealed IS NOT NULL
 FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ? AND seq >= ? ORDER BY seq LIMIT ?;
 
 -- name: call_site
@@ -28,7 +28,7 @@ SELECT max(seq) FROM step WHERE instance = ? AND seq < ? AND kind = 0 AND name =
 -- name: steps_of
 -- The steps of an instance in a JSON list of seqs, without outputs.
 SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback, step_config.text,
-       error, NULL, stream, sealed IS NOT NULL
+       substr(error, 1, 4096), NULL, stream, sealed IS NOT NULL
 FROM step JOIN step_config ON step_config.key = step.config
 WHERE instance = ? AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq;
 
@@ -65,8 +65,8 @@ FROM step WHERE instance = ? AND seq BETWEEN ? AND ?;
 SELECT octet_length(params), octet_length(output), octet_length(error) FROM instance WHERE key = ?;
 
 -- name: error_briefs
--- Name and the start of the message of the errors of the instances in a JSON list of keys.
-SELECT key, error ->> 'name', substr(error ->> 'message', 1, 300) FROM instance
+-- The beginning of the errors of the instances in a JSON list of keys.
+SELECT key, substr(error, 1, 4096) FROM instance
 WHERE key IN (SELECT value FROM json_each(?)) AND error IS NOT NULL;
 
 -- name: output_briefs
@@ -80,13 +80,53 @@ SELECT event_id, types, at, step, attempt, detail FROM history
 WHERE instance = ? AND (step IS NULL OR step BETWEEN ? AND ?) ORDER BY event_id;
 
 -- name: history_of
--- Entries of the steps in a JSON list of seqs, and those of the instance itself.
-SELECT event_id, types, at, step, attempt, detail FROM history
-WHERE instance = ? AND (step IS NULL OR step IN (SELECT value FROM json_each(?))) ORDER BY event_id;
+-- Entries of the steps in a JSON list of seqs, and those of the instance itself: the newest of each, 4,000 at most.
+SELECT event_id, types, at, step, attempt, substr(detail, 1, 4096) FROM history
+WHERE instance = ?1 AND event_id IN (
+    SELECT event_id FROM (
+        SELECT event_id, step, row_number() OVER (PARTITION BY step ORDER BY event_id DESC) AS place FROM history
+        WHERE instance = ?1 AND (step IS NULL OR step IN (SELECT value FROM json_each(?2))))
+    WHERE place <= iif(step IS NULL, 1000, 100) ORDER BY event_id DESC LIMIT 4000)
+ORDER BY event_id;
 
 -- name: last_history
-SELECT event_id, types, at, step, attempt, detail FROM history
+SELECT event_id, types, at, step, attempt, substr(detail, 1, 4096) FROM history
 WHERE instance = ? AND event_id < ? ORDER BY event_id DESC LIMIT ?;
+
+-- name: last_step_history
+SELECT event_id, types, at, step, attempt, substr(detail, 1, 4096) FROM history
+WHERE instance = ? AND step = ? ORDER BY event_id DESC LIMIT ?;
+
+-- name: values_shown
+-- Params and output unless they are longer than a page shows beside others, and the beginning of errors.
+SELECT iif(octet_length(params) <= ?2, params, NULL), iif(octet_length(output) <= ?2, output, NULL),
+       substr(error, 1, 65536), substr(rollback, 1, 65536), substr(reason, 1, 4096)
+FROM instance WHERE key = ?1;
+
+-- name: step_shown
+-- Like get_step, without an output that is longer than a page shows, and with the beginning of the error.
+SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback, step_config.text,
+       substr(error, 1, 65536), iif(octet_length(output) <= ?3, output, NULL), stream, sealed IS NOT NULL
+FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ?1 AND seq = ?2;
+
+-- name: count_events
+SELECT count(*) FROM event WHERE instance = ?;
+
+-- name: events_shown
+-- The newest events, without long payloads.
+SELECT key, type, iif(octet_length(payload) <= ?2, payload, NULL), octet_length(payload), received_at, claimed_by
+FROM event WHERE instance = ?1 ORDER BY key DESC LIMIT ?3;
+
+-- name: event_payload
+SELECT payload FROM event WHERE instance = ? AND key = ?;
+
+-- name: logs_shown
+-- Lines of an instance, or of one of its steps, each with its beginning.
+SELECT key, at, step, attempt, level, substr(text, 1, 4001) FROM log
+WHERE instance = ?1 AND (?2 IS NULL OR step = ?2) ORDER BY key LIMIT ?3;
+
+-- name: log_text
+SELECT text FROM log WHERE instance = ? AND key = ?;
 
 -- name: newest_passes
 SELECT number, at, cause, version FROM pass WHERE instance = ? ORDER BY number DESC LIMIT ?;
@@ -99,15 +139,15 @@ JOIN step ON step.instance = newest.key JOIN step_config ON step_config.key = st
 LIMIT 500;
 
 -- name: run_steps
-SELECT step.instance, seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, step_config.text, error
+SELECT step.instance, seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, step_config.text, NULL
 FROM step JOIN step_config ON step_config.key = step.config WHERE step.instance = ? ORDER BY seq LIMIT ?;
 
 -- name: recent_runs
--- What the newest instances of a Workflow did, 5,000 steps at most.
-SELECT step.instance, seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, step_config.text, error
-FROM (SELECT key FROM instance WHERE workflow = ? ORDER BY key DESC LIMIT ?) AS newest
+-- What the newest instances of a Workflow did but for one, 1,500 steps at most.
+SELECT step.instance, seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, step_config.text, NULL
+FROM (SELECT key FROM instance WHERE workflow = ?1 AND key <> ?2 ORDER BY key DESC LIMIT ?3) AS newest
 JOIN step ON step.instance = newest.key JOIN step_config ON step_config.key = step.config
-ORDER BY step.instance DESC, seq LIMIT 5000;
+ORDER BY step.instance DESC, seq LIMIT 1500;
 
 -- name: upcoming
 SELECT key, workflow, id, status, created_at, wake_at FROM instance

@@ -151,6 +151,7 @@ def test_of_a_very_long_error_the_beginning_and_the_end_are_shown() -> None:
 
     assert (view.message[:5], view.message[-3:]) == ("begin", "end")
     assert (view.stack[:5], view.stack[-4:]) == ("first", "last")
-    assert "characters left out" in view.message
+    assert "characters)" in view.message
+    assert view.is_cut
     assert len(view.message) + len(view.stack) < 40_000
     assert len(view.frames) < 2_000

@@ -59,7 +59,7 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     f"{BASE}/clock/advance": ("by", "at", "to", "back"),
     f"{ONE}/event/curl": ("type", "payload"),
     f"{BASE}/workflows/flow/create/curl": ("params",),
-    f"{BASE}/workflows/flow/create": ("id", "count", "params", "like", "carry", "result"),
+    f"{BASE}/workflows/flow/create": ("id", "count", "params", "same_params", "like", "carry", "result"),
     f"{BASE}/workflows/flow/create?like=one&carry=1": ("carry", "result"),
     f"{ONE}/do/restart": ("from", "sure", "back"),
     f"{ONE}/do/restart?sure=yes": ("from",),

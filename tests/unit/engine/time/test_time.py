@@ -347,3 +347,25 @@ async def test_a_move_over_many_sleepers_takes_no_real_time_for_each(real) -> No
     pauses = await pauses_during(engine.advance(2 * HOUR))
 
     assert pauses < 20
+
+
+async def test_a_second_move_is_refused_while_the_clock_moves(real) -> None:
+    release = asyncio.Event()
+
+    async def run(event, step):
+        return await step.do("a", {"timeout": "1 hour"}, lambda context: _until(release))
+
+    engine, flow = await real(run)
+    await flow.create({"id": "one"})
+    move = asyncio.create_task(engine.advance(24 * HOUR))
+    await turns(3)
+    end = engine.clock_move.end
+
+    for second in (engine.advance(HOUR), engine.advance_to_next()):
+        with pytest.raises(EngineError, match=r"already moving to .*\. Wait until it has arrived, or stop"):
+            await second
+    assert engine.clock_move.end == end
+    engine.stop_clock()
+    await move
+    release.set()
+    await engine.advance(HOUR)
