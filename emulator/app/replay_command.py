@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,8 @@ from stepwell.emulator.worker.python.loop import run_on_worker_loop
 #: The folder of a project for histories that are committed with it.
 HISTORIES: Final = "histories"
 _LAST_S: Final = 0.5
+#: Histories that are followed side by side: JavaScript runs in another process.
+_AT_ONCE: Final = 8
 
 
 class ReplayError(Exception):
@@ -50,9 +53,11 @@ def run_replay(
 
     async def replay_all() -> None:
         async with Replayer(opened) as replayer:
-            for file in files:
-                results.append(await replay_file(replayer, file))
-                tell(results[-1])
+            for start in range(0, len(files), _AT_ONCE):
+                batch = [replay_file(replayer, file) for file in files[start : start + _AT_ONCE]]
+                for result in await asyncio.gather(*batch):
+                    results.append(result)
+                    tell(result)
 
     try:
         run_on_worker_loop(replay_all(), _LAST_S)

@@ -355,17 +355,18 @@ async def _settle(
     too_late: asyncio.Future[None],
 ) -> None:
     """Lets the code go as far as the history leads it."""
-    calls = -1
+    calls, is_settled = -1, False
     while not (task.done() or steps.stopped.done() or too_late.done()):
-        if calls == len(steps.calls) and steps.staying:
+        is_moving, calls = calls != len(steps.calls), len(steps.calls)
+        if is_settled and steps.staying and not is_moving:
             return
-        calls = len(steps.calls)
-        if is_remote(runner):
+        if is_remote(runner) and not is_moving:  # asking costs as much as a step
             asking = asyncio.get_running_loop().create_task(runner.quiesce(recorded.event))
             ends: set[asyncio.Future[Any]] = {task, asking, steps.stopped, too_late}
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             asking.cancel()
-        await turns(_TURNS_TO_SETTLE)
+        is_settled = not (is_remote(runner) and is_moving)
+        await turns(_TURNS_TO_SETTLE if is_settled else 1)
         if not task.done():
             await breathe()
 
