@@ -75,6 +75,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.config",
         "emulator.crons",
         "emulator.engine",
+        "emulator.histories",
         "emulator.local_time",
         "emulator.real_time",
         "emulator.threads",

@@ -261,6 +261,15 @@ FIRE: Final = {
     "type": "object",
     "properties": {"cron": {"type": "string", "description": "The schedule. Required if there are several."}},
 }
+RUN_TO: Final = {
+    "type": "object",
+    "properties": {
+        "step": {"type": "string", "description": "The step to stop before, such as charge-1."},
+        "instance_id": {"type": "string", "description": "ID of the new instance. Default: a random one."},
+        "imported": {"type": "boolean", "description": "Take the results from the imported instance of that ID."},
+    },
+    "required": ["step"],
+}
 CURSOR_INFO: Final = record(
     {"per_page": COUNT, "count": COUNT, "cursor": TEXT},
     {"page": COUNT, "total_count": COUNT, "total_pages": COUNT},

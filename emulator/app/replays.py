@@ -6,13 +6,12 @@ import json
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from stepwell.bindings.errors import ErrorInfo, NotSerialisable
+from stepwell.bindings.errors import ErrorInfo
 from stepwell.bindings.ports import RunEvent, Runner, Schedule
-from stepwell.bindings.values import Encoded, encode
+from stepwell.bindings.values import Encoded
 from stepwell.emulator.app.assembly import declare, ports
 from stepwell.emulator.clock import SystemClock
 from stepwell.emulator.config import Opened, Project
@@ -20,8 +19,8 @@ from stepwell.emulator.engine.engine import Engine
 from stepwell.emulator.engine.history import given_params
 from stepwell.emulator.engine.replay.follow import Verdict, follow, run_callback
 from stepwell.emulator.engine.replay.recorded import Recorded
+from stepwell.emulator.histories.recorded import answered_steps
 from stepwell.emulator.histories.saved import NotARun, SavedRun
-from stepwell.emulator.storage.records import StepKind, StepRow
 from stepwell.emulator.storage.sqlite import SqliteStore
 from stepwell.emulator.worker.host import Generation
 from stepwell.emulator.worker.hosts import Hosts
@@ -107,35 +106,17 @@ class Replayer:
 
 def recorded_of(run: SavedRun, answers: Mapping[str, object]) -> Recorded:
     """What a replay needs of a recorded instance. Raises `NotARun` for an answer that fits no unknown result."""
-    unknown = run.unknown_results()
-    names = {row.public_name: row for row in run.steps if row.seq in unknown and row.kind is not StepKind.SLEEP}
-    for name in answers:
-        if name not in names:
-            known = ", ".join(names) or "none"
-            raise NotARun(
-                f'There is an answer for "{name}", whose result is not unknown. Unknown results: {known}.'
-            )
-    answered = {row.seq: _answered(row, answers[name]) for name, row in names.items() if name in answers}
+    steps, unknown = answered_steps(run, answers)
     error = run.values.error
     return Recorded(
         event=_event(run),
         status=run.row.status,
-        steps=[answered.get(row.seq, row) for row in run.steps],
+        steps=steps,
         output=Encoded(run.values.output) if run.values.output is not None else None,
         error=ErrorInfo.from_json(json.loads(error)) if error else None,
-        unknown={seq: reason for seq, reason in unknown.items() if seq not in answered},
+        unknown=unknown,
         knows_parents=run.knows_parents,
     )
-
-
-def _answered(row: StepRow, answer: object) -> StepRow:
-    try:
-        text = encode(answer)
-    except (TypeError, NotSerialisable) as error:
-        raise NotARun(
-            f'The answer for "{row.public_name}" is not a value that a step can return: {error}'
-        ) from None
-    return replace(row, output=text, stream=None, sensitive=False)
 
 
 def _event(run: SavedRun) -> RunEvent:

@@ -228,6 +228,11 @@ class Client:
     def fire_schedule(self, name: str, cron: str | None) -> Json:
         return self.request("POST", urls.schedule(name), {} if cron is None else {"cron": cron})
 
+    def run_to(self, name: str, instance_id: str, step: str, new_id: str | None, *, imported: bool) -> Json:
+        """Create a paused copy of an instance with the results before a step."""
+        body = {"step": step, "imported": imported, **({} if new_id is None else {"instance_id": new_id})}
+        return self.request("POST", urls.run_to(name, instance_id), body)
+
     def clock(self) -> Json:
         return self.request("GET", urls.CLOCK)
 

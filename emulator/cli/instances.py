@@ -228,6 +228,27 @@ def time_out(context: CommandContext, name: str, instance_id: str, wait: str | N
     _change(context, name, instance_id, body if wait is None else {**body, "name": wait})
 
 
+@instances.command("run-to", epilog=_ID_HELP)
+@click.argument("name")
+@click.argument("instance_id", metavar="ID")
+@click.argument("step")
+@click.option("--id", "new_id", help="ID of the new instance. Default: a random one.")
+@click.option("--imported", is_flag=True, help="Take the results from an imported instance.")
+@server_options
+def run_to(
+    context: CommandContext, name: str, instance_id: str, step: str, new_id: str | None, imported: bool
+) -> None:
+    """Copy an instance up to STEP, such as charge-1, and pause before its callback. Stepwell only.
+
+    The copy has the results of the steps before STEP. Resume it to run the callback: breakpoint() stops there.
+    """
+    with context.client() as client:
+        source = instance_id if imported else _resolve_id(client, name, instance_id)
+        made = client.run_to(name, source, step, new_id, imported=imported)
+        resume = f"stepwell workflows instances resume {name} {made['id']}"
+        context.say(made, f'Created instance "{made["id"]}", paused before "{step}". Continue with: {resume}')
+
+
 @instances.command("terminate-all")
 @click.argument("name")
 @click.option("--status", type=click.Choice(_TERMINABLE), help="Only instances in this status.")

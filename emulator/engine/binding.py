@@ -47,10 +47,11 @@ class Binding:
         request = self._requests.create(options)
         return (await self._creation.create(self._workflow, request, self._trigger)).id
 
-    async def create_carrying(self, options: object, carried: Carried) -> str:
+    async def create_carrying(self, options: object, carried: Carried, *, paused: bool = False) -> str:
         """Creates an instance that begins with results of another: for the dashboard."""
         request = self._requests.create(options)
-        return (await self._creation.create_carrying(self._workflow, request, self._trigger, carried)).id
+        made = await self._creation.create_carrying(self._workflow, request, self._trigger, carried, paused=paused)
+        return made.id
 
     async def create_batch(self, options: object) -> Sequence[str] | Mapping[str, object]:
         if isinstance(options, list):

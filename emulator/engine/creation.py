@@ -41,20 +41,34 @@ class Creation:
         return instance
 
     async def create_carrying(
-        self, workflow: WorkflowState, request: CreateRequest, trigger: Trigger, carried: Carried
+        self,
+        workflow: WorkflowState,
+        request: CreateRequest,
+        trigger: Trigger,
+        carried: Carried,
+        *,
+        paused: bool = False,
     ) -> Instance:
-        """Creates one that begins with results of another. Raises `WorkflowError`."""
+        """Creates one that begins with results of another. Raises `WorkflowError`.
+
+        `paused`: it starts when it is resumed, and goes on where the results end.
+        """
         await self._core.commits.writable()
         self._check_room(workflow, 1)
         store = self._core.store
         rows = steps_to_carry(store, carried)
-        made = self._insert(workflow, request, trigger, None, source=store.instance(carried.source))
+        key = carried.source if isinstance(carried.source, int) else None
+        source = None if key is None else store.instance(key)
+        made = self._insert(workflow, request, trigger, None, source=source)
         if made is None:
             raise _already_exists(request.id)
         self._core.rate.made(workflow)
         instance, _ = made
-        copy_steps(store, instance.key, rows, carried.source, self._core.clock.now())
-        self._passes.enqueue_or_start(instance)  # without its event: then its records are read
+        copy_steps(store, instance.key, rows, key, self._core.clock.now())
+        if paused:
+            self._passes.outcomes.pause(instance, rested=False)
+        else:
+            self._passes.enqueue_or_start(instance)  # without its event: then its records are read
         await self._core.commits.durable()
         return instance
 

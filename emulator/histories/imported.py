@@ -39,12 +39,16 @@ class Imported:
 
     def add(self, run: SavedRun) -> Path:
         """Stores an instance, in place of an earlier import of the same one. Raises `OSError`."""
-        file = self.folder / _file_name(run.workflow.name) / f"{_file_name(run.row.id)}.json"
+        file = self.file(run.workflow.name, run.row.id)
         make_private_folder(file.parent)
         new = file.with_name(f".{file.name}.{os.getpid()}.new")
         write_private(new, save(run))
         new.replace(file)
         return file
+
+    def file(self, workflow: str, instance_id: str) -> Path:
+        """Where an instance is stored, if it was imported."""
+        return self.folder / _file_name(workflow) / f"{_file_name(instance_id)}.json"
 
     def files(self, workflow: str | None = None) -> list[Path]:
         """The files of a Workflow, or of all, by name."""

@@ -79,5 +79,10 @@ def schedule(name: str) -> str:
     return f"{LOCAL}/workflows/{segment(name)}/schedule"
 
 
+def run_to(name: str, instance_id: str) -> str:
+    """The path that runs a copy of an instance to a step."""
+    return f"{LOCAL}/workflows/{segment(name)}/instances/{segment(instance_id)}/run-to"
+
+
 def history(name: str, instance_id: str) -> str:
     return f"{LOCAL}/workflows/{segment(name)}/instances/{segment(instance_id)}/history"

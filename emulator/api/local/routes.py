@@ -23,7 +23,7 @@ from stepwell.emulator.engine.history import public_event
 from stepwell.emulator.engine.time.travel import Move
 from stepwell.emulator.storage.records import FINITE, HistoryRow, WorkflowRow
 from stepwell.emulator.storage.store import Store
-from stepwell.emulator.web import commands, moves, urls
+from stepwell.emulator.web import commands, moves, run_to, urls
 from stepwell.emulator.web.answers import success
 from stepwell.emulator.web.bodies import clean_text
 from stepwell.emulator.web.errors import ApiError
@@ -185,6 +185,20 @@ async def fire_schedule(call: Call) -> Response:
     return success({"id": instance_id})
 
 
+# -- running to a step
+async def run_to_step(call: Call) -> Response:
+    """Creates a paused instance that has the results before a step of another one."""
+    workflow, body = call.workflow(), call.json_object()
+    step = clean_text(body.get("step"), "step")
+    new_id = clean_text(body["instance_id"], "instance_id") if body.get("instance_id") is not None else None
+    if body.get("imported") is True:
+        source = run_to.imported_source(call.parts, workflow, call.path["instance_id"])
+    else:
+        source = run_to.stored_source(call.parts, call.instance_key(workflow))
+    made = await call.parts.thread.call(run_to.run_to, call.binding(workflow), source, step, new_id)
+    return success({"id": made})
+
+
 def table() -> list[Endpoint]:
     after = Query("after", WholeNumber(0, 2**62), "Only entries with ids above this.")
     limit = Query("limit", WholeNumber(1, 1_000), "Maximum number of entries. Default: 200.")
@@ -232,6 +246,17 @@ def table() -> list[Endpoint]:
             named("Fired"),
             body=schemas.FIRE,
             errors=("body", "workflow.not_found"),
+        ),
+        Endpoint(
+            "POST",
+            "/workflows/{workflow_name}/instances/{instance_id}/run-to",
+            run_to_step,
+            "run_to",
+            "Creates a paused copy of an instance with the results before a step",
+            named("Fired"),
+            body=schemas.RUN_TO,
+            body_required=True,
+            errors=("body", "workflow.not_found", "instance.not_found", "instance.step_not_found"),
         ),
         Endpoint(
             "GET",

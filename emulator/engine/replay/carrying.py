@@ -7,7 +7,7 @@ came before. The steps are copied with their results; none of them is in the his
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from stepwell.bindings.errors import WorkflowError
@@ -20,16 +20,24 @@ _ENDED = (StepState.COMPLETED, StepState.FAILED)
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The steps of an instance up to one of them, by its seq; `result` stands in for what that one gave."""
+    """The steps of an instance up to one of them, by its seq; `result` stands in for what that one gave.
 
-    source: int
+    `source` is the key of a stored instance, or the steps of one that is not stored. With `before`, those that
+    lie before the step `until` are meant, which needs no result then.
+    """
+
+    source: int | Sequence[StepRow]
     until: int
     result: Encoded | None = None
+    before: bool = False
 
 
 def steps_to_carry(store: Store, carried: Carried) -> list[StepRow]:
     """The records as they are copied. Raises `WorkflowError` for a last step that has no result."""
-    rows = [_replaced(row, carried) for row in store.steps(carried.source)]
+    source = carried.source
+    rows = [_replaced(row, carried) for row in (store.steps(source) if isinstance(source, int) else source)]
+    if carried.before:
+        return list(_kept(rows, carried.until - 1))
     last = next((row for row in rows if row.seq == carried.until), None)
     if last is None:
         raise _cannot(f"there is no step number {carried.until}")
@@ -56,7 +64,7 @@ def _kept(rows: list[StepRow], until: int) -> Iterator[StepRow]:
             yield row
 
 
-def copy_steps(store: Store, key: int, rows: list[StepRow], source: int, now: int) -> None:
+def copy_steps(store: Store, key: int, rows: list[StepRow], source: int | None, now: int) -> None:
     """Writes the records as steps of a new instance, numbered anew."""
     numbers: dict[int | None, int] = {}
     for seq, row in enumerate(rows, 1):
@@ -68,7 +76,7 @@ def copy_steps(store: Store, key: int, rows: list[StepRow], source: int, now: in
         if row.state is StepState.FAILED:
             store.fail_step(key, seq, now, row.error or "{}")
             continue
-        if row.stream is not None:
+        if row.stream is not None and source is not None:
             _copy_stream(store, (source, row.seq), (key, seq), sensitive=row.sensitive)
         store.complete_step(key, copy)
 

@@ -253,3 +253,32 @@ async def test_a_time_that_is_none_is_refused(world: Any, api: Any) -> None:
 
     assert answer.status_code == 400
     assert api.host.firings == []
+
+
+# -- running to a step
+async def steps(payload: Any, step: Any) -> list[Any]:
+    return [await step.do(name, name) for name in ("a", "b")]
+
+
+async def test_a_copy_is_paused_before_the_step(world: Any, api: Any, local: str) -> None:
+    await world.start(steps)
+    await world.create()
+    made = await api.post(f"{local}/workflows/flow/instances/one/run-to", {"step": "b-1", "instance_id": "two"})
+
+    assert made == {"id": "two"}
+    assert (world.status("two"), list(world.steps("two"))) == ("paused", list(world.steps("one"))[:1])
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [({}, 10002), ({"step": 5}, 10002), ({"step": "gone"}, 10404), ({"step": "a", "instance_id": 5}, 10002)],
+)
+async def test_a_step_that_is_not_there_makes_no_copy(
+    world: Any, api: Any, local: str, body: dict[str, Any], code: int
+) -> None:
+    await world.start(steps)
+    await world.create()
+    refused = await api.refused("POST", f"{local}/workflows/flow/instances/one/run-to", json=body)
+
+    assert refused[1] == code
+    assert [row["id"] for row in await api.get("/client/v4/accounts/local/workflows/flow/instances")] == ["one"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -184,3 +185,47 @@ async def test_a_step_that_is_not_there_is_refused(world) -> None:
 
     with pytest.raises(WorkflowError, match="no step number 9"):
         await carry(world, 9)
+
+
+async def test_a_copy_may_be_paused_before_a_step(world) -> None:
+    await world.start(three_steps(world))
+    await world.create()
+    await world.flow.create_carrying({"id": "two"}, Carried(world.key(), 3, before=True), paused=True)
+    await world.idle()
+    before = list(world.journal)
+    await world.flow.resume("two")
+    await world.idle()
+
+    assert (before, world.journal) == (["a", "b", "c"], ["a", "b", "c", "c"])
+    assert await world.output("two") == ["a", "b", "c"]
+
+
+async def test_a_copy_paused_before_the_first_step_has_no_results(world) -> None:
+    await world.start(three_steps(world))
+    await world.create()
+    await world.flow.create_carrying({"id": "two"}, Carried(world.key(), 1, before=True), paused=True)
+
+    assert (world.status("two"), world.steps("two")) == ("paused", {})
+
+
+async def test_a_paused_copy_stays_paused_over_a_restart(world) -> None:
+    await world.start(three_steps(world))
+    await world.create()
+    await world.flow.create_carrying({"id": "two"}, Carried(world.key(), 2, before=True), paused=True)
+    await world.restart()
+    await world.idle()
+
+    assert world.status("two") == "paused"
+    await world.flow.resume("two")
+    await world.idle()
+    assert await world.output("two") == ["a", "b", "c"]
+
+
+async def test_results_may_come_from_an_instance_that_is_not_stored(world) -> None:
+    await world.start(three_steps(world))
+    await world.create()
+    rows = [replace(row, output=encode(f"imported {row.name}")) for row in world.steps().values()]
+    await world.flow.create_carrying({"id": "two"}, Carried(rows, 2))
+    await world.idle()
+
+    assert await world.output("two") == ["imported a", "imported b", "c"]
