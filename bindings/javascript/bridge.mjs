@@ -125,9 +125,12 @@ function readAnswer(text) {
   return decode(text.slice(at + 1));
 }
 
+// Frames of this code where it is beside the user's, not bundled with it.
+const OURS = /[ (]stepwell:\w+:\d|\/stepwell\/\w+\.mjs:\d/;
+
 /** The engine's error with the stack of the code that called it: the engine has none of that code. */
 function fromHere(error) {
-  const frames = new Error().stack.split("\n").slice(1);
+  const frames = new Error().stack.split("\n").slice(1).filter((line) => !OURS.test(line));
   error.stack = [`${error.name}: ${error.message}`, ...frames].join("\n");
   return error;
 }

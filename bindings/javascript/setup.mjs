@@ -14,7 +14,7 @@ if (env === undefined) {
 
 /**
  * What the generated config says: `{token, engine?, workflows: {BINDING: name}, exports: {Class: name}, jsonOptions,
- * secrets?}`; a text where it is a secret of `wrangler dev`.
+ * secrets?, console?}`; `console: "unchanged"` leaves the user's lines as they are; a text where it is a secret of `wrangler dev`.
  */
 const told = env.__STEPWELL;
 const settings = typeof told === "string" ? JSON.parse(decodeURIComponent(told)) : told;
@@ -41,4 +41,4 @@ const binding = (workflow) => new WorkflowImpl(channel, workflow, settings.jsonO
 for (const [name, workflow] of Object.entries(settings.workflows)) env[name] = binding(workflow);
 for (const [name, workflow] of exports ? Object.entries(settings.exports) : [])
   Object.defineProperty(exports, name, { value: binding(workflow), enumerable: true, configurable: true });
-tagConsole();
+if (settings.console !== "unchanged") tagConsole();

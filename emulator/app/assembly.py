@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 from stepwell.bindings.ports import WorkflowPort
 from stepwell.emulator.clock import Clock, SystemClock, resolve
@@ -24,8 +25,13 @@ from stepwell.emulator.storage.sqlite import SqliteStore
 from stepwell.emulator.threads.engine_thread import EngineThread
 from stepwell.emulator.web.notices import Notices
 from stepwell.emulator.web.parts import ServerParts
-from stepwell.emulator.worker.host import Generation, WorkerCodeError, WorkerHost, call_scheduled
-from stepwell.emulator.worker.hosts import Hosts
+from stepwell.emulator.worker.host import (
+    Generation,
+    WorkerCodeError,
+    WorkerHost,
+    WorkerPending,
+    call_scheduled,
+)
 from stepwell.emulator.worker.neighbours import Registry, neighbour_of
 
 
@@ -115,6 +121,23 @@ def define(engine: Engine, worker: Worker, generation: Generation) -> None:
         )
 
 
+class WorkerHosts(Protocol):
+    """The hosts of the Workers, in the order of their projects."""
+
+    @property
+    def all(self) -> tuple[WorkerHost, ...]: ...
+
+    async def open(self) -> None:
+        """Bring shared parts up to date after a load."""
+        ...
+
+    def configure(self, index: int, project: Project) -> None:
+        """Use a configuration that was read again."""
+        ...
+
+    async def stop(self) -> None: ...
+
+
 class Emulator:
     """A running emulator: the engine on this loop, the server in its own thread."""
 
@@ -123,7 +146,7 @@ class Emulator:
         settings: Settings,
         engine: Engine,
         projects: Sequence[Project],
-        hosts: Hosts,
+        hosts: WorkerHosts,
         sock: socket.socket,
         blocked_ms: Callable[[], int] = lambda: 0,
     ) -> None:
@@ -132,6 +155,8 @@ class Emulator:
         self.engine = engine
         self.workers = [Worker(project, host) for project, host in zip(projects, hosts.all, strict=True)]
         self._hosts = hosts
+        self._served_hosts = [worker.host for worker in self.workers]
+        self._folders = {worker.project.config.name: worker.project.folder for worker in self.workers}
         self._socket = sock
         self._blocked_ms = blocked_ms
         self._listener: Listener | None = None
@@ -149,6 +174,8 @@ class Emulator:
         for index, worker in sorted(enumerate(self.workers), key=lambda pair: pair[1].host.language != "python"):
             try:
                 generation = await worker.host.load()
+            except WorkerPending:
+                continue
             except WorkerCodeError as error:
                 if not self.settings.reload:
                     raise
@@ -177,9 +204,9 @@ class Emulator:
             engine=self.engine,
             thread=EngineThread(loop),
             reader=self.engine.store.reader(),
-            hosts=tuple(worker.host for worker in self.workers),
+            hosts=self._served_hosts,
             url=self.url,
-            folders={worker.project.config.name: worker.project.folder for worker in self.workers},
+            folders=self._folders,
             notices=self.notices,
             blocked_ms=self._blocked_ms,
         )
@@ -187,6 +214,17 @@ class Emulator:
         self._listener = Listener(App(parts), self._socket)
         self._listener.start(lambda failure: _settle(loop, ready, failure))
         await ready
+
+    def index_of(self, name: str) -> int | None:
+        """The index of the Worker of this name."""
+        return next((index for index, worker in enumerate(self.workers) if worker.host.name == name), None)
+
+    def adopt(self, project: Project, host: WorkerHost) -> int:
+        """Add a Worker that became known after the start; returns its index for `reload`."""
+        self.workers.append(Worker(project, host))
+        self._folders[project.config.name] = project.folder
+        self._served_hosts.append(host)
+        return len(self.workers) - 1
 
     async def reload(self, index: int, project: Project) -> bool:
         """Reload a Worker with its current configuration. Returns True if the version changed.

@@ -11,18 +11,18 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from stepwell.bindings.durations import describe_ms
-from stepwell.emulator.app.assembly import Emulator, declare, open_engine, ports, with_adopted
+from stepwell.emulator.app.assembly import Emulator, WorkerHosts, declare, open_engine, ports, with_adopted
 from stepwell.emulator.app.forks import Forks
 from stepwell.emulator.app.state_folder import StateFolder, StateFolderError
 from stepwell.emulator.clock import monotonic_ns
-from stepwell.emulator.config import ConfigError, Opened, Project, open_project
+from stepwell.emulator.config import ConfigError, Opened, Project, Settings, open_project
 from stepwell.emulator.engine.engine import Engine
 from stepwell.emulator.local_time import moment
 from stepwell.emulator.private_files import remove_folder
@@ -114,12 +114,17 @@ class Source:
 def _with_folder(sources: Sequence[Source], opened: Sequence[Opened], printer: Printer) -> None:
     settings = opened[0].settings
     sock = bind(settings.host, settings.port)
+    run_session(sock, settings, lambda folder: Session(sources, opened, settings, folder, printer))
+
+
+def run_session(sock: socket.socket, settings: Settings, session: Callable[[StateFolder], Session]) -> None:
+    """Run a session on its state folder until it stops; closes the socket."""
     folder = StateFolder(settings.persist_to)
     try:
         folder.claim()
         try:
             with explained(folder.database):
-                run_on_worker_loop(_Session(sources, opened, folder, printer).run(sock), _LAST_S)
+                run_on_worker_loop(session(folder).run(sock), _LAST_S)
         except (StorageError, WorkerLoadError):
             folder.forget_if_new()
             raise
@@ -162,17 +167,25 @@ def _spare_the_collector() -> None:
     gc.set_threshold(5_000, 20, 20)
 
 
-class _Session:
+class Session:
     """One `stepwell dev`, from start to stop."""
 
+    #: Whether a stop begins with waiting for another program, which takes its own time.
+    _waits_for_others = False
+
     def __init__(
-        self, sources: Sequence[Source], opened: Sequence[Opened], folder: StateFolder, printer: Printer
+        self,
+        sources: Sequence[Source],
+        opened: Sequence[Opened],
+        settings: Settings,
+        folder: StateFolder,
+        printer: Printer,
     ) -> None:
         self._sources = sources
         self._opened = opened
         self._folder = folder
         self._printer = printer
-        self._settings = opened[0].settings
+        self._settings = settings
         self._stopping = asyncio.Event()
         self._warnings: dict[int, str] = {}
         self._watchdog = LoopWatchdog(self._warn, self._stuck, GRACE_MS / 1000, _END_S)
@@ -190,17 +203,8 @@ class _Session:
         registry = Registry(self._settings.registry or default_registry())
         announcement = Announcement(registry, engine.find_workflow)
         follower = Follower(engine.store, engine.store.reader(), self._printer, engine.clock.now)
-        output = UserOutput(self._printer, engine.store, engine.clock.now, follower.note)
-        hosts = Hosts(
-            projects,
-            self._settings,
-            ports=lambda project: ports(engine, project, registry),
-            port=engine.find_workflow,
-            registry=registry,
-            now_ms=engine.clock.now,
-            emit=output,
-            state=self._folder.path,
-        )
+        output = self._output(engine, follower)
+        hosts = self._hosts(engine, projects, registry, output)
         emulator = Emulator(self._settings, engine, projects, hosts, sock, self._watchdog.blocked_ms)
         Forks(loop, engine.store, self._folder, sock, self._printer, output).watch()
         engine.observe(follower.note)
@@ -220,6 +224,7 @@ class _Session:
             self._printer.text(f"Ready on {self._printer.style(emulator.url, 'bold', 'green')}")
             self._print_token_notice()
             self._print_clock_notice(moves.skew_of(engine), engine.clock.now())
+            await self._begin(emulator)
             await self._until_stopped(watching)
             self._print_stopping(engine.executing)
         except Exception:
@@ -229,6 +234,28 @@ class _Session:
             await announcement.stop()
             await emulator.stop(GRACE_MS, lambda: self._last_words(engine, output, follower))
             reads.close()
+
+    def _output(self, engine: Engine, follower: Follower) -> UserOutput:
+        """Take what user code prints."""
+        return UserOutput(self._printer, engine.store, engine.clock.now, follower.note)
+
+    def _hosts(
+        self, engine: Engine, projects: Sequence[Project], registry: Registry, output: UserOutput
+    ) -> WorkerHosts:
+        """Build the hosts of the projects' Workers."""
+        return Hosts(
+            projects,
+            self._settings,
+            ports=lambda project: ports(engine, project, registry),
+            port=engine.find_workflow,
+            registry=registry,
+            now_ms=engine.clock.now,
+            emit=output,
+            state=self._folder.path,
+        )
+
+    async def _begin(self, emulator: Emulator) -> None:
+        """Called once requests are served."""
 
     def _last_words(self, engine: Engine, output: UserOutput, follower: Follower) -> None:
         """Report the steps that were cut off. Later output of user code's threads is not stored."""
@@ -307,13 +334,18 @@ class _Session:
         def stop(number: int, _: object) -> None:
             if self._stopping.is_set():
                 self._exit_at_once(130)  # the second signal
-            loop.call_soon_threadsafe(self._stopping.set)
+            loop.call_soon_threadsafe(self._stop_on, number)
             # A blocked loop never sees the event: then the watchdog, or the next signal, ends the process.
-            self._watchdog.stopping()
+            if not self._waits_for_others:
+                self._watchdog.stopping()
             signal.signal(number, lambda *_: self._exit_at_once(130))
 
         for name in ("SIGINT", "SIGTERM"):
             signal.signal(getattr(signal, name), stop)
+
+    def _stop_on(self, number: int) -> None:
+        """Begin to stop, because of a signal."""
+        self._stopping.set()
 
     async def _watch_files(self, emulator: Emulator) -> list[asyncio.Task[None]]:
         """Watch the state folder and, with reload on, the project's files.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -13,6 +13,9 @@ from stepwell.emulator.cli.main import fail
 from stepwell.emulator.config import ConfigError, find_config
 from stepwell.emulator.config.reading import read_config
 from stepwell.emulator.config.setting_table import TABLE, Setting
+
+#: Where click's context keeps the command after `--`.
+_COMMAND: Final = "stepwell.command"
 
 
 def _option(setting: Setting) -> Callable[[Any], Any]:
@@ -37,7 +40,19 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.command()
+class DevCommand(click.Command):
+    """Takes what follows `--` as the command of the user's dev server."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[_COMMAND] = tuple(args[at + 1 :])
+        return super().parse_args(ctx, args[:at])
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "[-- COMMAND...]"]
+
+
+@click.command(cls=DevCommand)
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--config",
@@ -59,18 +74,44 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="SWITCH=VALUE",
     help="Set a compat switch, such as waiting_status=off. Repeatable.",
 )
+@click.option(
+    "--attach", is_flag=True, help="Run no Worker here: wait for dev servers that `stepwell env` has prepared."
+)
 @_options
-def dev(path: Path | None, env_files: tuple[Path, ...], config: tuple[str, ...], **flags: Any) -> None:
-    """Run the Worker in PATH (default: current folder) with its Workflows, dashboard and REST API."""
-    notices = _use_environments(path or Path(), config)
+@click.pass_context
+def dev(
+    ctx: click.Context,
+    /,
+    path: Path | None,
+    env_files: tuple[Path, ...],
+    config: tuple[str, ...],
+    attach: bool,
+    **flags: Any,
+) -> None:
+    """Run the Worker in PATH (default: current folder) with its Workflows, dashboard and REST API.
+
+    With `-- COMMAND`, run your own dev server (such as `-- npm run dev`) with its Workflows in Stepwell.
+    """
+    command: tuple[str, ...] = ctx.meta[_COMMAND]
+    runs_worker = not command and not attach
+    notices = _use_environments(path or Path(), config) if runs_worker else []
     from stepwell.emulator.app.dev import leave_threads, run_dev
 
-    problem = run_dev(path or Path(), config, flags, env_files, notices)
+    outcome: str | int | None
+    code = 0
     try:
-        if problem is not None:
-            fail(problem)
+        if not runs_worker:
+            from stepwell.emulator.app.dev_server import run_dev_server
+
+            outcome = run_dev_server(path or Path(), command, config, flags, env_files)
+        else:
+            outcome = run_dev(path or Path(), config, flags, env_files, notices)
+        code = outcome if isinstance(outcome, int) else 0 if outcome is None else 1
+        if isinstance(outcome, str):
+            fail(outcome)
     finally:
-        leave_threads(0 if problem is None else 1)
+        leave_threads(code)
+    ctx.exit(code)
 
 
 def _use_environments(path: Path, configs: Sequence[str]) -> list[str]:

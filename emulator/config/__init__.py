@@ -16,9 +16,11 @@ from stepwell.emulator.config.problems import Problem as Problem
 from stepwell.emulator.config.problems import class_not_exported as class_not_exported
 from stepwell.emulator.config.problems import near_matches as near_matches
 from stepwell.emulator.config.problems import not_a_workflow as not_a_workflow
+from stepwell.emulator.config.project import DevServerOpened as DevServerOpened
 from stepwell.emulator.config.project import Opened as Opened
 from stepwell.emulator.config.project import Project as Project
 from stepwell.emulator.config.project import load_project as load_project
+from stepwell.emulator.config.project import open_dev_server as open_dev_server
 from stepwell.emulator.config.project import open_project as open_project
 from stepwell.emulator.config.project import read_project as read_project
 from stepwell.emulator.config.settings import Settings as Settings

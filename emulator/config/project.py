@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +10,10 @@ from typing import NamedTuple, cast
 
 from stepwell.emulator.config.dev_vars import DevVars, load_dev_vars
 from stepwell.emulator.config.environments import requested_environment, select_environment, select_redirected
-from stepwell.emulator.config.find import ConfigLocation, find_config
+from stepwell.emulator.config.find import NAMES, ConfigLocation, find_config
 from stepwell.emulator.config.keys import check_file
 from stepwell.emulator.config.model import WorkerConfig
-from stepwell.emulator.config.problems import Problem, Problems, heading_of, render
+from stepwell.emulator.config.problems import ConfigError, Problem, Problems, heading_of, render
 from stepwell.emulator.config.reading import read_config
 from stepwell.emulator.config.settings import (
     Settings,
@@ -60,13 +61,20 @@ def load_project(
     env_name: str | None = None,
     env_files: Sequence[Path] = (),
     environ: Mapping[str, str],
+    bundled_elsewhere: bool = False,
 ) -> Project:
     """Finds, reads and checks the configuration of the project that `start` lies in.
 
     `env_name` chooses an environment (None: CLOUDFLARE_ENV decides, "": the top level). Nothing is written.
     Raises `ConfigError` with everything that is wrong, warnings included.
     """
-    return read_project(find_config(start, config_file), env_name=env_name, env_files=env_files, environ=environ)
+    return read_project(
+        find_config(start, config_file),
+        env_name=env_name,
+        env_files=env_files,
+        environ=environ,
+        bundled_elsewhere=bundled_elsewhere,
+    )
 
 
 def read_project(
@@ -75,8 +83,9 @@ def read_project(
     env_name: str | None = None,
     env_files: Sequence[Path] = (),
     environ: Mapping[str, str],
+    bundled_elsewhere: bool = False,
 ) -> Project:
-    """`load_project` for a file that was found already, as when it changed."""
+    """`load_project` for a file that was found already, as when it changed. `read_worker` has the last argument."""
     raw = read_config(found.path)
     problems = Problems()
     heading = heading_of(found.path.name)
@@ -87,7 +96,7 @@ def read_project(
         selected = select_environment(raw, requested, found.path.name, problems)
     check_file(raw, selected, problems)
     problems.raise_errors(heading)
-    config = read_worker(selected, found.path.parent, problems)
+    config = read_worker(selected, found.path.parent, problems, bundled_elsewhere=bundled_elsewhere)
     problems.raise_errors(heading)
     assert config is not None, "read_worker reports a problem when it has no record"
     dev_vars = load_dev_vars(config, environ, problems, env_files=env_files)
@@ -125,3 +134,50 @@ def open_project(
     check_workflows(project.config.workflows, settings, problems)
     project = project._replace(warnings=(*problems.warnings, *project.warnings))
     return Opened(replace(settings, env=project.config.environment), project)
+
+
+class DevServerOpened(NamedTuple):
+    """What `stepwell dev -- COMMAND` needs to begin.
+
+    `project` is None where no configuration was found, or where it cannot be read (`problem` says why). `any_port`:
+    nobody has chosen the port.
+    """
+
+    settings: Settings
+    project: Project | None
+    problem: str | None
+    any_port: bool
+
+
+def open_dev_server(
+    start: Path,
+    flags: Mapping[str, object] | None = None,
+    *,
+    env_files: Sequence[Path] = (),
+    environ: Mapping[str, str],
+) -> DevServerOpened:
+    """As `open_project`, for a command that reads the configuration itself: what is wrong with it is no error here.
+
+    `dev` of the wrangler file is about the command's port, not ours. Raises `ConfigError` for our own settings.
+    """
+    problems = Problems()
+    outer = (flag_layer(flags or {}, problems), variable_layer(environ, problems))
+    project: Project | None = None
+    problem: str | None = None
+    try:
+        found = find_config(start, cast("Path | None", lookup("config", outer, problems)))
+        folder = found.folder
+    except ConfigError:
+        folder = Path(os.path.abspath(start))
+        found = ConfigLocation(folder / NAMES[1], folder / NAMES[1])
+    layers = (*outer, file_layer(folder, problems))
+    settings = resolve_settings(folder, found.path, layers, problems)
+    if found.path.is_file():
+        try:
+            project = read_project(
+                found, env_name=settings.env, env_files=env_files, environ=environ, bundled_elsewhere=True
+            )
+        except ConfigError as error:
+            problem = str(error)
+    any_port = not any("port" in layer.values for layer in layers)
+    return DevServerOpened(settings, project, problem, any_port)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from stepwell.emulator.limits import Limits
 
 STATE_FOLDER: Final = ".stepwell"
+#: Variables of ours that are not settings, without the prefix: the running session, for dev servers.
+_NOT_SETTINGS: Final = frozenset({"SESSION"})
 SETTINGS_HEADING: Final = "Invalid Stepwell settings:"
 
 
@@ -80,7 +82,7 @@ def variable_layer(environ: Mapping[str, str], problems: Problems) -> Layer:
     """The STEPWELL_* variables; an empty variable counts as not set. Warns about unknown ones."""
     known = {setting.variable.removeprefix(PREFIX): setting for setting in TABLE}
     names = {name.removeprefix(PREFIX) for name in environ if name.startswith(PREFIX)}
-    for name in sorted(names - set(known)):
+    for name in sorted(names - set(known) - _NOT_SETTINGS):
         near = [PREFIX + match for match in near_matches(name, known)]
         problems.warn(
             f"Unknown environment variable {PREFIX}{name}; ignored.",

@@ -23,14 +23,16 @@ _LANGUAGES: Final[Mapping[str, Language]] = {
 }
 
 
-def read_worker(selected: Selected, folder: Path, problems: Problems) -> WorkerConfig | None:
+def read_worker(
+    selected: Selected, folder: Path, problems: Problems, *, bundled_elsewhere: bool = False
+) -> WorkerConfig | None:
     """Build the record of a file that passed `check_file`.
 
     Reports a missing name, entry file or Python flag: these checks need the project's files and all keys. Returns
-    None after any error.
+    None after any error. `bundled_elsewhere`: a dev server finds the entry, which may be a package's or virtual.
     """
     raw = selected.raw
-    language = _check_entry(raw, folder, problems)
+    language = "javascript" if bundled_elsewhere else _check_entry(raw, folder, problems)
     if not raw.get("name"):
         problems.error(
             "You need to provide the name of your worker.", 'Add "name": "my-worker" to the configuration.'
@@ -51,7 +53,7 @@ def _record(selected: Selected, folder: Path, language: Language, compat: Compat
     name = str(raw["name"])
     return WorkerConfig(
         name=name,
-        main=Path(os.path.normpath(folder / str(raw["main"]))),
+        main=Path(os.path.normpath(folder / str(raw.get("main", "")))),
         language=language,
         folder=folder,
         compatibility_date=_date(raw),

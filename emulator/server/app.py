@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from stepwell.emulator.server.request_lines import RequestLines
-from stepwell.emulator.server.unloaded import WhileUnloaded
+from stepwell.emulator.server.unloaded import WhileUnloaded, no_worker
 from stepwell.emulator.web.parts import ServerParts
 from stepwell.emulator.worker.host import AsgiApp, Receive, Scope, Send
 
@@ -25,17 +25,24 @@ class App:
 
     def __init__(self, parts: ServerParts) -> None:
         self._parts = parts
-        host = parts.hosts[0]
-        self._worker: AsgiApp = WhileUnloaded(host.front_door(), parts.notices, host.name)
-        if parts.settings.log_requests:
-            self._worker = RequestLines(self._worker)
+        self._worker: AsgiApp | None = None
         self._ours: Starlette | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket") and is_ours(scope["path"]):
             await self._starlette()(scope, receive, send)
         else:
-            await self._worker(scope, receive, send)
+            await self._front(scope, receive, send)
+
+    @property
+    def _front(self) -> AsgiApp:
+        """The first Worker's app; with dev servers there may be no Worker yet."""
+        if self._worker is None and self._parts.hosts:
+            host = self._parts.hosts[0]
+            self._worker = WhileUnloaded(host.front_door(), self._parts.notices, host.name)
+            if self._parts.settings.log_requests:
+                self._worker = RequestLines(self._worker)
+        return self._worker or no_worker
 
     def _starlette(self) -> Starlette:
         if self._ours is None:

@@ -6,6 +6,17 @@ from stepwell.emulator.web.notices import Notices
 from stepwell.emulator.worker.host import AsgiApp, Receive, Scope, Send
 
 _HEADERS = [(b"content-type", b"text/plain;charset=utf-8"), (b"cache-control", b"no-store")]
+_NO_WORKER = "No dev server runs a Worker with Workflows yet."
+
+
+async def no_worker(scope: Scope, receive: Receive, send: Send) -> None:
+    """The app while no dev server has started a Worker."""
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1013, "reason": _NO_WORKER})
+        return
+    await send({"type": "http.response.start", "status": 503, "headers": _HEADERS})
+    await send({"type": "http.response.body", "body": f"{_NO_WORKER}\n".encode()})
 
 
 class WhileUnloaded:

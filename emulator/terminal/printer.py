@@ -20,10 +20,12 @@ class Printer:
     nor end the thread that prints changes.
     """
 
-    def __init__(self, stream: TextIO, style: Style | None = None) -> None:
+    def __init__(self, stream: TextIO, style: Style | None = None, prefix: str = "") -> None:
+        """`prefix` begins each line, to tell it from those of another program on the same terminal."""
         safe.encode_anything(stream)
         self._stream = stream
         self._style = style or style_for(stream)
+        self._prefix = f"{self._style(prefix, 'cyan')} " if prefix else ""
         self._lock = threading.Lock()
         self._print_changes: Callable[[], None] = lambda: None
         self._day: date | None = None
@@ -47,6 +49,8 @@ class Printer:
         self._write(text)
 
     def _write(self, text: str) -> None:
+        if self._prefix:
+            text = "\n".join(self._prefix + line for line in text.split("\n"))
         with self._lock:
             try:
                 self._stream.write(text + "\n")

@@ -28,12 +28,17 @@ class UserOutput:
         store: Store,
         now_ms: Callable[[], int],
         note_changes: Callable[[frozenset[int]], None],
+        *,
+        prints: bool = True,
     ) -> None:
-        """`note_changes` receives the instance that prints, so its earlier changes are printed first."""
+        """`prints` is False where the Worker's dev server prints its output itself.
+
+        `note_changes` receives the instance that prints, so its earlier changes are printed first."""
         self._printer = printer
         self._store = store
         self._now_ms = now_ms
         self._note_changes = note_changes
+        self._prints = prints
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._stopped = False
@@ -46,7 +51,8 @@ class UserOutput:
         frame = current_step.get()
         if frame is not None and not self._stopped:
             self._note_changes(frozenset({frame.instance_key}))
-        self._printer.text(self._render(line))
+        if self._prints:
+            self._printer.text(self._render(line))
         if frame is None or self._stopped:
             return
         row = LogRow(

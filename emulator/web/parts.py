@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +27,7 @@ class ServerParts:
     engine: Engine
     thread: EngineThread
     reader: StoreReader
-    hosts: tuple[WorkerHost, ...]
+    hosts: Sequence[WorkerHost]
     url: str = ""
     folders: Mapping[str, Path] = field(default_factory=dict)
     notices: Notices = field(default_factory=Notices)

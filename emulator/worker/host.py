@@ -48,6 +48,10 @@ class WorkerCodeError(WorkerLoadError):
     """
 
 
+class WorkerPending(WorkerLoadError):
+    """Nothing runs the Worker yet; it loads by itself when its dev server has started."""
+
+
 @dataclass(frozen=True, slots=True)
 class Generation:
     """One load of a Worker's code. `version_id` is new whenever the code or the config changed.

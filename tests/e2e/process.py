@@ -19,7 +19,7 @@ import httpx
 
 #: How long anything may take before a test gives up, in seconds. No test waits this long when all is well.
 PATIENCE_S: Final = 20.0
-READY: Final = re.compile(r"^Ready on (http://\S+)$", re.MULTILINE)
+READY: Final = re.compile(r"^(?:\[stepwell\] )?Ready on (http://\S+)$", re.MULTILINE)
 FINISHED: Final = frozenset({"complete", "errored", "terminated"})
 
 
@@ -130,7 +130,7 @@ class DevProcess:
         self._process.stdout.close()
         return code
 
-    def until_output(self, pattern: str) -> re.Match[str]:
+    def until_output(self, pattern: str, patience_s: float = PATIENCE_S) -> re.Match[str]:
         """Waits until the output matches the pattern (several lines)."""
         compiled = re.compile(pattern, re.MULTILINE)
 
@@ -139,7 +139,7 @@ class DevProcess:
             assert match or self.is_running, f"it ended and said:\n{self.last_words}"
             return match
 
-        found: re.Match[str] = until(f"{pattern!r} in the output:", probe, explain=lambda: self.last_words)
+        found: re.Match[str] = until(f"{pattern!r} in the output:", probe, patience_s, lambda: self.last_words)
         return found
 
     # -- HTTP

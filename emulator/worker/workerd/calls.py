@@ -18,6 +18,7 @@ import json
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import uvicorn
@@ -62,20 +63,23 @@ class Calls:
         self,
         ports: Callable[[str], WorkflowPort | None],
         services: Callable[[], Mapping[str, PythonService]] = dict,
+        *,
+        token: str | None = None,
+        apps: Mapping[str, AsgiApp] = MappingProxyType({}),
     ) -> None:
+        """`token`: that of an earlier run, for processes that go on. `apps` are further endpoints, by path."""
         self._services = services
-        self.token = secrets.token_urlsafe(32)
+        self._apps = apps
+        self.token = token or secrets.token_urlsafe(32)
         self.port = 0
         self._ports = ports
         self._streams: dict[str, StreamOutput] = {}
         self._server: uvicorn.Server | None = None
         self.key = RunKey(self.token)
 
-    async def start(self) -> None:
-        """Listens on a free port of loopback."""
-        # Named TCP, or asyncio does not know that it may switch Nagle's delay off: 40 ms for each call.
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listening.bind(("127.0.0.1", 0))
+    async def start(self, port: int = 0) -> None:
+        """Listens on loopback: on `port` where that is free, else on any."""
+        listening = _bound(port)
         self.port = listening.getsockname()[1]
         config = uvicorn.Config(
             self._app,
@@ -117,6 +121,9 @@ class Calls:
             await _answer(send, 404, _TEXT, b"")
             return
         path: str = scope["path"]
+        if path in self._apps:
+            await self._apps[path](scope, receive, send)
+            return
         if path.startswith("/streams/"):
             await self._send_stream(send, path.removeprefix("/streams/"))
             return
@@ -289,6 +296,17 @@ def _with_values(options: Value, key: str) -> Any:
     if isinstance(options, dict) and isinstance(options.get(key), str):
         return {**options, key: Encoded(options[key])}
     return options
+
+
+def _bound(port: int) -> socket.socket:
+    # Named TCP, or asyncio does not know that it may switch Nagle's delay off: 40 ms for each call.
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind(("127.0.0.1", port))
+    except OSError:
+        sock.bind(("127.0.0.1", 0))
+    return sock
 
 
 # -- ASGI --------------------------------------------------------------------------------------------------------

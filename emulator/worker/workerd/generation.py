@@ -17,10 +17,9 @@ from stepwell.bindings.values import Encoded
 from stepwell.emulator.worker.console import Console, ConsoleLine, log_line
 from stepwell.emulator.worker.host import HostCrashed, WorkerCodeError
 from stepwell.emulator.worker.workerd.call_sites import CallSites
-from stepwell.emulator.worker.workerd.child import Child
 from stepwell.emulator.worker.workerd.frames import WireSocket
 from stepwell.emulator.worker.workerd.idle import Idle
-from stepwell.emulator.worker.workerd.launch import Launcher, RuntimeEndpoints, RuntimeFailed
+from stepwell.emulator.worker.workerd.launch import Launcher, RuntimeEndpoints, RuntimeFailed, RuntimeProcess
 from stepwell.emulator.worker.workerd.passes import Pass, StreamLender
 from stepwell.emulator.worker.workerd.runtime_control import RuntimeControl
 from stepwell.emulator.worker.workerd.sourcemaps import StackMapper
@@ -45,7 +44,7 @@ _RESTART_PAUSES: Final = (0.0, 0.1, 0.5, 2.0, 5.0)
 class _Live:
     """A process that serves, with the sockets to it that are free."""
 
-    child: Child
+    child: RuntimeProcess
     doors: Mapping[str, RuntimeEndpoints]
     caretaker: RuntimeControl
     watchdog: Watchdog
@@ -238,8 +237,11 @@ class RuntimeGeneration:
 
     def _started(self, starting: asyncio.Task[_Live]) -> None:
         self._starting = None
-        if not starting.cancelled() and starting.exception() is None:
-            self._live = starting.result()
+        if starting.cancelled() or starting.exception() is not None:
+            return
+        live = starting.result()
+        if not live.child.exited.done():  # else `_watch` has seen its end before it was in use
+            self._live = live
 
     async def _start(self) -> _Live:
         await _pause(_RESTART_PAUSES[min(self._quick_ends, len(_RESTART_PAUSES) - 1)])
@@ -248,7 +250,10 @@ class RuntimeGeneration:
             child, doors = await self._launcher.launch(console.read)
         except RuntimeFailed as error:
             raise RuntimeFailed(f"The runtime did not start.\n\n{console.last_lines or error}") from None
-        caretaker = await RuntimeControl.open(doors)
+        try:
+            caretaker = await RuntimeControl.open(doors)
+        except OSError as error:
+            raise RuntimeFailed(f"The runtime is gone already ({error}).") from None
         watchdog = Watchdog(
             caretaker, child, self._patience_s, self._end_hung, inspected=self._launcher.is_inspected
         )
@@ -273,15 +278,10 @@ class RuntimeGeneration:
             self._live = None
         reason = self._ending_reason or ("out of memory" if console.out_of_memory else _ending(code))
         self._ending_reason = None
-        self._quick_ends = self._quick_ends + 1 if live.watchdog.pongs < 2 else 0
+        self._quick_ends = self._quick_ends + 1 if code and live.watchdog.pongs < 2 else 0
         count, self._lost = len(self._lost.union(self._instances)), set()
-        _log.error(
-            "The runtime ended (%s); %s in it %s as after a crash. Starting it again.",
-            reason,
-            "1 run" if count == 1 else f"{count} runs",
-            "goes on" if count == 1 else "go on",
-            extra={"action": "runtime_crashed", "reason": reason, "runs": count},
-        )
+        if text := self._launcher.ending(reason, count):
+            _log.error("%s", text, extra={"action": "runtime_crashed", "reason": reason, "runs": count})
         if not self._retired:
             await self._restart(console)
 
@@ -295,7 +295,8 @@ class RuntimeGeneration:
         try:
             await self._process()
         except (RuntimeFailed, HostCrashed) as error:
-            _log.error("%s", error, extra={"action": "runtime_failed"})
+            if not self.stopped:
+                _log.error("%s", error, extra={"action": "runtime_failed"})
 
     # -- passes
     def runner(self, worker: str, class_name: str) -> RemoteRunner:

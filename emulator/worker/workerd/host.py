@@ -176,7 +176,7 @@ class JavaScriptRuntime:
             raise
         try:
             await reading
-            await _check_classes(generation, [part.config for part in parts])
+            await check_classes(generation, [part.config for part in parts])
             for part in parts:
                 await apply_migrations(await generation.caretaker(), part.config)
         except BaseException:
@@ -319,7 +319,7 @@ def _cpu_limit_s(config: WorkerConfig) -> float:
     return cpu_ms / 1000 if isinstance(cpu_ms, int | float) and cpu_ms > 0 else _CPU_LIMIT_S
 
 
-async def _check_classes(generation: RuntimeGeneration, configs: Sequence[WorkerConfig]) -> None:
+async def check_classes(generation: RuntimeGeneration, configs: Sequence[WorkerConfig]) -> None:
     """Raises `WorkerLoadError` for a Workflow whose class the Worker does not export."""
     caretaker = await generation.caretaker()
     for config in configs:

@@ -45,6 +45,22 @@ class RuntimeEndpoints:
         return await connect(self.runs, RUNS_PATH, headers)
 
 
+class RuntimeProcess(Protocol):
+    """A process that Workers run in. `exited` ends with its exit code."""
+
+    @property
+    def pid(self) -> int | None: ...
+
+    @property
+    def exited(self) -> asyncio.Future[int]: ...
+
+    def kill(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    def cpu_seconds(self) -> float | None: ...
+
+
 class Launcher(Protocol):
     """Starts a runtime for Workers that are bundled and configured."""
 
@@ -53,9 +69,19 @@ class Launcher(Protocol):
         """Whether a debugger can attach."""
         ...
 
-    async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, RuntimeEndpoints]]:
+    async def launch(self, on_line: Callable[[str], None]) -> tuple[RuntimeProcess, dict[str, RuntimeEndpoints]]:
         """The process, ready, and the doors by Worker. Raises `RuntimeFailed`."""
         ...
+
+    def ending(self, reason: str, runs: int) -> str:
+        """What the log says of a process that nobody asked to end; `runs` went on in it. "" for nothing."""
+        ...
+
+
+def crash_text(reason: str, runs: int) -> str:
+    """What the log says of a process of ours that has ended by itself."""
+    what = "1 run in it goes" if runs == 1 else f"{runs} runs in it go"
+    return f"The runtime ended ({reason}); {what} on as after a crash. Starting it again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +101,9 @@ class WorkerdLauncher:
     @property
     def is_inspected(self) -> bool:
         return self.inspector_port is not None
+
+    def ending(self, reason: str, runs: int) -> str:
+        return crash_text(reason, runs)
 
     async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, RuntimeEndpoints]]:
         reading, writing = os.pipe()

@@ -16,7 +16,12 @@ from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.private_files import PRIVATE_UMASK, write_private
 from stepwell.emulator.worker.workerd.child import Child
 from stepwell.emulator.worker.workerd.config import DATA_FOLDER, EngineAddress, WorkerPart, setup_values
-from stepwell.emulator.worker.workerd.launch import RuntimeEndpoints, RuntimeFailed, in_endless_loop
+from stepwell.emulator.worker.workerd.launch import (
+    RuntimeEndpoints,
+    RuntimeFailed,
+    crash_text,
+    in_endless_loop,
+)
 from stepwell.emulator.worker.workerd.run_key import RunKey
 from stepwell.emulator.worker.workerd.toolchain import Toolchain
 
@@ -53,6 +58,9 @@ class WranglerLauncher:
     key: RunKey
     routed: bool
     is_inspected: bool = False
+
+    def ending(self, reason: str, runs: int) -> str:
+        return crash_text(reason, runs)
 
     async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, RuntimeEndpoints]]:
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()

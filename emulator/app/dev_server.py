@@ -1,0 +1,252 @@
+"""`stepwell dev -- COMMAND`: the engine beside the user's own dev server, whose Workflows it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from stepwell.emulator.app.assembly import Emulator, WorkerHosts, definition_of
+from stepwell.emulator.app.dev import Session, run_session
+from stepwell.emulator.app.state_folder import StateFolder, StateFolderError
+from stepwell.emulator.config import ConfigError, DevServerOpened, Opened, Project, WorkflowConfig, open_dev_server
+from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.server.listener import PortInUse, bind
+from stepwell.emulator.storage.connection import StorageError
+from stepwell.emulator.terminal.follower import Follower
+from stepwell.emulator.terminal.logs import configure_logging
+from stepwell.emulator.terminal.printer import Printer
+from stepwell.emulator.terminal.user_output import UserOutput
+from stepwell.emulator.worker.devserver.command import Command
+from stepwell.emulator.worker.devserver.environment import command_environment
+from stepwell.emulator.worker.devserver.hosts import DevServerHost, DevServerHosts
+from stepwell.emulator.worker.devserver.projects import project_of
+from stepwell.emulator.worker.devserver.registrations import HostedWorker
+from stepwell.emulator.worker.host import WorkerLoadError, WorkerPending
+from stepwell.emulator.worker.neighbours import Registry
+from stepwell.emulator.worker.python.output import is_of_user_code
+from stepwell.emulator.worker.reload import watch
+from stepwell.emulator.worker.workerd.descriptors import raise_limit
+
+#: The first port that is tried when none is chosen. 8787 and the ports after it belong to wrangler dev.
+_FIRST_PORT: Final = 8790
+_PORTS: Final = 20
+_PREFIX: Final = "[stepwell]"
+#: Seconds that the command has to end after Ctrl-C before it is asked again, and then again.
+_GRACE_S: Final = 5.0
+#: The first version of Node that can load the preload.
+_OLDEST_NODE: Final = 20
+
+
+def run_dev_server(
+    path: Path, command: Sequence[str], configs: Sequence[str], flags: Mapping[str, Any], env_files: Sequence[Path]
+) -> str | int:
+    """Run the command until it ends. Returns its exit code, or the message if Stepwell can't start.
+
+    Without a command, run until stopped: dev servers come by `stepwell env`.
+    """
+    printer = Printer(sys.stdout, prefix=_PREFIX)
+    configure_logging(printer, is_of_user_code)
+    raise_limit()
+    try:
+        opened = [
+            open_dev_server(path, {**flags, "config": config}, env_files=env_files, environ=os.environ)
+            for config in (configs or (None,))
+        ]
+        if command and (reason := _why_not(opened)) is not None:
+            printer.text(f"{reason} Running {shlex.join(command)} without Stepwell.")
+            os.execvp(command[0], list(command))
+        return _run(opened, command, printer)
+    except FileNotFoundError as error:
+        return f"Can't run {error.filename}: no such command."
+    except (ConfigError, StateFolderError, StorageError, PortInUse) as error:
+        return str(error)
+
+
+def _why_not(opened: Sequence[DevServerOpened]) -> str | None:
+    """Why the command can't have its Workflows in Stepwell; None if it can."""
+    projects = [each.project for each in opened]
+    if all(project is not None and not project.config.workflows for project in projects):
+        names = ", ".join(project.config_path.name for project in projects if project is not None)
+        return f"{names} declares no Workflows."
+    version = _node_version()
+    if version is not None and version < _OLDEST_NODE:
+        return f"Node {version} is too old for Stepwell, which needs Node {_OLDEST_NODE} or newer."
+    return None
+
+
+def _node_version() -> int | None:
+    """The major version of Node on PATH; None if that can't be told."""
+    node = shutil.which("node")
+    if node is None:
+        return None
+    try:
+        done = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=10, check=True)
+        return int(done.stdout.strip().removeprefix("v").partition(".")[0])
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+
+
+def _run(opened: Sequence[DevServerOpened], command: Sequence[str], printer: Printer) -> int:
+    settings = opened[0].settings
+    for each in opened:
+        if each.problem is not None:
+            printer.text(printer.style(each.problem, "yellow"))
+    ports = [settings.port]
+    if opened[0].any_port:
+        ports = list(range(_FIRST_PORT, _FIRST_PORT + _PORTS))
+    sock = _bind_first(settings.host, ports)
+    projects = [Opened(each.settings, each.project) for each in opened if each.project is not None]
+    session: DevServerSession | None = None
+
+    def build(folder: StateFolder) -> Session:
+        nonlocal session
+        session = DevServerSession(projects, opened[0], folder, printer, command)
+        return session
+
+    run_session(sock, settings, build)
+    assert session is not None
+    return session.exit_code
+
+
+def _bind_first(host: str, ports: Sequence[int]) -> Any:
+    """A socket on the first port that is free."""
+    for port in ports[:-1]:
+        try:
+            return bind(host, port)
+        except PortInUse:
+            continue
+    return bind(host, ports[-1])
+
+
+class DevServerSession(Session):
+    """One `stepwell dev -- COMMAND`, from start to stop."""
+
+    _waits_for_others = True
+
+    def __init__(
+        self,
+        opened: Sequence[Opened],
+        first: DevServerOpened,
+        folder: StateFolder,
+        printer: Printer,
+        command: Sequence[str],
+    ) -> None:
+        super().__init__((), opened, first.settings, folder, printer)
+        self._command = command
+        self._running: Command | None = None
+        self._emulator: Emulator | None = None
+        self._built: DevServerHosts | None = None
+        self._loading = asyncio.Lock()
+        self._watches: dict[Path, asyncio.Task[None]] = {}
+        #: Names of the Workflows that were printed last, by Worker.
+        self._names: dict[str, str] = {}
+        self.exit_code = 0
+
+    # -- parts of the session
+    def _output(self, engine: Engine, follower: Follower) -> UserOutput:
+        return UserOutput(self._printer, engine.store, engine.clock.now, follower.note, prints=False)
+
+    def _hosts(
+        self, engine: Engine, projects: Sequence[Project], registry: Registry, output: UserOutput
+    ) -> WorkerHosts:
+        self._built = DevServerHosts(
+            projects, port=engine.find_workflow, on_workers=self._take, emit=output, state=self._folder.path
+        )
+        return self._built
+
+    async def _begin(self, emulator: Emulator) -> None:
+        assert self._built is not None
+        self._emulator = emulator
+        file = await self._built.listen()
+        if self._command:
+            environ = {**os.environ, **command_environment(file, os.environ)}
+            self._running = Command.start(self._command, environ)
+            self._running.exited.add_done_callback(lambda _: self._stopping.set())
+
+    def _stop_on(self, number: int) -> None:
+        if self._running is not None:
+            self._running.interrupt(number)
+        self._stopping.set()
+
+    async def _until_stopped(self, watching: Sequence[asyncio.Task[None]]) -> None:
+        await self._stopping.wait()
+        if self._running is not None:
+            await self._running.stop(_GRACE_S)
+            self.exit_code = self._running.exited.result()
+        self._watchdog.stopping()
+        await super()._until_stopped([*watching, *self._watches.values()])
+
+    async def _watch_files(self, emulator: Emulator) -> list[asyncio.Task[None]]:
+        return [asyncio.create_task(self._watch_folder())]
+
+    # -- Workers that dev servers announce
+    async def _take(self, workers: Sequence[HostedWorker]) -> None:
+        """Declare the Workflows of Workers, and go on with their instances."""
+        async with self._loading:
+            for worker in workers:
+                await self._take_worker(worker)
+
+    async def _take_worker(self, worker: HostedWorker) -> None:
+        assert self._emulator is not None
+        assert self._built is not None
+        emulator = self._emulator
+        known = next((one.project for one in self._opened if one.project.config.name == worker.name), None)
+        project = project_of(worker, known, self._settings.env, os.environ)
+        for workflow in project.config.workflows:
+            if workflow.script_name is not None and emulator.engine.find_workflow(workflow.name) is None:
+                emulator.engine.define(definition_of(project, workflow), None, None)
+        if worker.runs is None:
+            return
+        index = emulator.index_of(worker.name)
+        if index is None:
+            index = emulator.adopt(project, self._built.host(project.config))
+        await self._load(emulator, index, project)
+        self._watch(index, project)
+
+    async def _load(self, emulator: Emulator, index: int, project: Project) -> None:
+        name = project.config.name
+        try:
+            is_new = await emulator.reload(index, project)
+        except WorkerPending:
+            return  # it is gone again
+        except WorkerLoadError as error:
+            emulator.notices.not_loaded(name, str(error), runs=index not in emulator.unloaded)
+            self._warn(str(error))
+        else:
+            emulator.notices.loaded(name)
+            if is_new:
+                self._print_loaded(name, emulator.workers[index].own_workflows())
+
+    def _print_loaded(self, name: str, workflows: Sequence[WorkflowConfig]) -> None:
+        """Name the Workflows of a Worker if they are not those printed last; otherwise say that it reloaded."""
+        names = ", ".join(workflow.name for workflow in workflows)
+        if self._names.get(name) == names:
+            self._printer.text(f"Reloaded {name}")
+        else:
+            self._names[name] = names
+            self._printer.text(f"{name} is connected. Workflows: {names}")
+
+    def _watch(self, index: int, project: Project) -> None:
+        """Watch the files of a Worker whose dev server imports them by itself."""
+        folder = project.folder
+        if folder not in self._watches and self._settings.reload:
+            changed = partial(self._edited, index)
+            self._watches[folder] = asyncio.create_task(watch(folder, changed, ignored=[self._folder.path]))
+
+    async def _edited(self, index: int, files: Sequence[Path]) -> None:
+        assert self._emulator is not None
+        worker = self._emulator.workers[index]
+        host = worker.host
+        assert isinstance(host, DevServerHost)
+        if any(host.uses(file) for file in files):
+            async with self._loading:
+                host.edited()
+                await self._load(self._emulator, index, worker.project)

@@ -1,0 +1,50 @@
+"""What the environment of a command needs so that its Node processes find Stepwell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from stepwell.emulator.private_files import write_private
+from stepwell.emulator.worker.workerd.bundling import JAVASCRIPT
+
+#: The variable that names the file of the session; the file has the address and the token.
+SESSION_VARIABLE: Final = "STEPWELL_SESSION"
+_OPTIONS: Final = "NODE_OPTIONS"
+_PRELOAD: Final = JAVASCRIPT / "devserver" / "preload.mjs"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """How processes of the user reach a running engine."""
+
+    file: Path
+    port: int
+    token: str
+
+    def write(self) -> None:
+        """Writes the file, for its owner only."""
+        write_private(self.file, json.dumps({"engine": f"127.0.0.1:{self.port}", "token": self.token}))
+
+
+def read_session(file: Path) -> Session | None:
+    """The session that was written last; it may be over."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        return Session(file, int(data["engine"].rpartition(":")[2]), str(data["token"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def command_environment(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables to set. What the user has in NODE_OPTIONS stays; our preload is in it once.
+
+    The preload is named by its URL: Node splits NODE_OPTIONS at spaces, which a URL does not have.
+    """
+    option = f"--import={_PRELOAD.as_uri()}"
+    own = environ.get(_OPTIONS, "")
+    options = own if option in own.split() else f"{own} {option}".strip()
+    return {_OPTIONS: options, SESSION_VARIABLE: str(file)}

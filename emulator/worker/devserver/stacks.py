@@ -1,0 +1,32 @@
+"""Stacks from a dev server: the user's own files and lines, without frames of ours."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from stepwell.emulator.config.model import WorkerConfig
+from stepwell.emulator.worker.workerd.sourcemaps import MapsBeside, StackMapper
+
+#: Frames of the modules that the preload adds: in front of the user's code, and the binding's.
+_OURS: Final = re.compile(r"^\s*at .*(\bstepwell/\w+\.mjs|\bstepwell:\w+):\d+:\d+\)?$")
+_FRAME: Final = re.compile(r"^\s*at ")
+
+
+class DevServerStacks(StackMapper):
+    """Vite maps its stacks itself; wrangler keeps the map of its bundle in a folder of the project."""
+
+    def __init__(self, config: WorkerConfig) -> None:
+        folder: Path = config.folder
+        super().__init__(MapsBeside(folder / ".wrangler"), f"{config.main.stem}.js", folder)
+        self._folders = (f"file://{folder}/", f"{folder}/")
+
+    def text(self, text: str) -> str:
+        lines = [line for line in super().text(text).split("\n") if not _OURS.match(line)]
+        return "\n".join(self._relative(line) if _FRAME.match(line) else line for line in lines)
+
+    def _relative(self, frame: str) -> str:
+        for folder in self._folders:
+            frame = frame.replace(folder, "")
+        return frame
