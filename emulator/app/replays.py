@@ -10,15 +10,15 @@ from pathlib import Path
 from types import TracebackType
 
 from stepwell.bindings.errors import ErrorInfo
-from stepwell.bindings.ports import RunEvent, Runner, Schedule
+from stepwell.bindings.ports import Runner
 from stepwell.bindings.values import Encoded
 from stepwell.emulator.app.assembly import declare, ports
 from stepwell.emulator.clock import SystemClock
 from stepwell.emulator.config import Opened, Project
 from stepwell.emulator.engine.engine import Engine
-from stepwell.emulator.engine.history import given_params
 from stepwell.emulator.engine.replay.follow import Verdict, follow, run_callback
 from stepwell.emulator.engine.replay.recorded import Recorded
+from stepwell.emulator.engine.run_event import run_event
 from stepwell.emulator.histories.recorded import answered_steps
 from stepwell.emulator.histories.saved import NotARun, SavedRun
 from stepwell.emulator.storage.sqlite import SqliteStore
@@ -109,24 +109,13 @@ def recorded_of(run: SavedRun, answers: Mapping[str, object]) -> Recorded:
     steps, unknown = answered_steps(run, answers)
     error = run.values.error
     return Recorded(
-        event=_event(run),
+        event=run_event(run.workflow.name, run.row.id, run.row.created_at, run.values.params, run.row.schedule),
         status=run.row.status,
         steps=steps,
         output=Encoded(run.values.output) if run.values.output is not None else None,
         error=ErrorInfo.from_json(json.loads(error)) if error else None,
         unknown=unknown,
         knows_parents=run.knows_parents,
-    )
-
-
-def _event(run: SavedRun) -> RunEvent:
-    schedule = json.loads(run.row.schedule) if run.row.schedule else None
-    return RunEvent(
-        given_params(run.values.params),
-        run.row.created_at,
-        run.row.id,
-        run.workflow.name,
-        Schedule(schedule["cron"], schedule["scheduledTime"]) if schedule else None,
     )
 
 

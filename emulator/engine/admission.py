@@ -33,7 +33,12 @@ class Slots:
     def change(self, workflow: int, by: int) -> None:
         self._busy[workflow] += by
         self.total += by
-        if by < 0 and self._freed is not None:
+        if by < 0:
+            self.announce(workflow)
+
+    def announce(self, workflow: int) -> None:
+        """An instance of the Workflow (0: of any) may start now: a slot is free, or its host has room."""
+        if self._freed is not None:
             self._freed(workflow)
 
     def busy(self, workflow: int) -> int:

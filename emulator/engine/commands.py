@@ -38,24 +38,27 @@ class Commands:
 
     def instance(self, key: int) -> Instance:
         """The instance; raises when it is gone."""
-        instance = self._passes.load(key)
+        instance = self._passes.table.load(key)
         if instance is None:
             raise not_found()
         return instance
+
+    def _pass_of(self, instance: Instance) -> Run | None:
+        return self._passes.table.pass_of(instance)
 
     async def pause(self, key: int) -> None:
         await self._core.commits.writable()
         instance = self.instance(key)
         if check(instance.status, Command.PAUSE) is Verdict.NOTHING:
             return
-        run = instance.run
+        run = self._pass_of(instance)
         if run is not None and run.executing:
             instance.become(Status.WAITING_FOR_PAUSE)
             self._core.store.set_status(key, Status.WAITING_FOR_PAUSE, self._core.clock.now(), run.waits.next_at())
             instance.log(_T.WORKFLOW_WAITING_FOR_PAUSE)
         else:
             self._leave_queue(instance)
-            rested = instance.status is Status.WAITING and (run is None or self._passes.has_left(run))
+            rested = instance.status is Status.WAITING and (run is None or self._passes.residency.has_left(run))
             self._passes.outcomes.pause(instance, rested=rested)
             self._drop_run(instance)
         await self._durable(run)
@@ -70,12 +73,13 @@ class Commands:
 
     def _leave_queue(self, instance: Instance) -> None:
         if instance.status is Status.QUEUED:
-            self._passes.leave_queue(instance)
+            self._passes.queue.leave(instance)
 
     def _drop_run(self, instance: Instance) -> None:
-        if instance.run is not None:
-            instance.run.detach()
-        self._passes.forget(instance)
+        run = self._pass_of(instance)
+        if run is not None:
+            run.detach()
+        self._passes.table.forget(instance)
 
     async def resume(self, key: int) -> None:
         await self._core.commits.writable()
@@ -94,7 +98,7 @@ class Commands:
 
     def _undo_pause(self, instance: Instance) -> None:
         instance.become(Status.RUNNING)
-        run = instance.run
+        run = self._pass_of(instance)
         at = run.waits.next_at() if run is not None else None
         self._core.store.set_status(instance.key, Status.RUNNING, self._core.clock.now(), at)
         instance.log(_T.WORKFLOW_RUNNING)
@@ -111,22 +115,22 @@ class Commands:
         ended = store.ended_while_paused(instance.key)
         wake_at = store.move_deadlines(instance.key, now - paused_at)
         if not instance.started:
-            self._passes.queue(instance, NEW)
+            self._passes.queue.put(instance, NEW)
         elif store.was_rested(instance.key):
             instance.become(Status.WAITING)
             store.resume(instance.key, Status.WAITING, now, wake_at)
             instance.log_mood(_T.WORKFLOW_WAITING)
-            self._passes.alarm.by(wake_at)
+            self._passes.waker.alarm.by(wake_at)
             if self._has_event(instance):
-                self._passes.wake(instance.key)
-        elif self._passes.may_go_on(instance):
+                self._passes.waker.wake(instance.key)
+        elif self._passes.queue.may_go_on(instance):
             instance.become(Status.RUNNING)
             store.resume(instance.key, Status.RUNNING, now, wake_at)
             if ended:
                 instance.log(_T.WORKFLOW_QUEUED)
-            self._passes.start(instance, PassCause.RESUME)
+            self._passes.starter.start(instance, PassCause.RESUME)
         else:
-            self._passes.queue(instance, AGAIN)
+            self._passes.queue.put(instance, AGAIN)
 
     def _has_event(self, instance: Instance) -> bool:
         """Whether an event has come that one of its waits is for."""
@@ -139,7 +143,7 @@ class Commands:
         instance = self.instance(key)
         check(instance.status, Command.TERMINATE)
         self._leave_queue(instance)
-        run = instance.run
+        run = self._pass_of(instance)
         rolls_back = rollback and instance.started and instance.status is not Status.ROLLING_BACK
         if not rolls_back or not await self._terminate_with_rollback(instance, how):
             self._drop_run(instance)
@@ -148,12 +152,12 @@ class Commands:
 
     async def _terminate_with_rollback(self, instance: Instance, how: Termination) -> bool:
         """False when there is nothing to roll back."""
-        run = instance.run
+        run = self._pass_of(instance)
         if run is not None and run.steps is not None:
             rollbacks, missing = run.steps.rollbacks, list[StepRow]()
         else:
             self._passes.outcomes.begin_rollback(instance, how)
-            run, rollbacks, missing = await self._passes.collect_rollbacks(instance)
+            run, rollbacks, missing = await self._passes.recovery.collect_rollbacks(instance)
             if not run.attached:  # ended by another command meanwhile
                 return True
         if not len(rollbacks) and not missing:
@@ -182,7 +186,7 @@ class Commands:
         from_seq = 0 if origin is None else self._step_to_restart_from(key, origin)
         self._core.rate.check(instance.workflow)
         self._core.rate.made(instance.workflow)
-        run = instance.run
+        run = self._pass_of(instance)
         self._leave_queue(instance)
         self._drop_run(instance)
         instance.become(Status.QUEUED) if instance.status is not Status.QUEUED else None
@@ -193,7 +197,7 @@ class Commands:
             instance.started = False
             instance.log(_T.WORKFLOW_QUEUED)
         self._core.changes.note(key)
-        self._passes.enqueue_or_start(instance)
+        self._passes.queue.enqueue_or_start(instance)
         await self._durable(run)
 
     def _step_to_restart_from(self, key: int, origin: Mapping[str, object]) -> int:
@@ -212,7 +216,7 @@ class Commands:
     async def delete(self, key: int) -> None:
         await self._core.commits.writable()
         instance = self.instance(key)
-        run = instance.run
+        run = self._pass_of(instance)
         self._leave_queue(instance)
         self._drop_run(instance)
         if instance.status in BUSY:
@@ -235,16 +239,17 @@ class Commands:
             )
         self._core.store.add_event(key, event_type, payload, self._core.clock.now())
         self._core.changes.note(key)
-        run = instance.run
+        run = self._pass_of(instance)
         if instance.status is Status.WAITING and self._waits_for(instance, event_type):
-            self._passes.wake(key, by_event=True)
+            self._passes.waker.wake(key, by_event=True)
         elif run is not None and instance.status is Status.RUNNING:
             run.progress()
         await self._core.commits.durable()
 
     def _waits_for(self, instance: Instance, event_type: str) -> bool:
-        if instance.run is not None and not instance.run.leaves:
-            return any(wait.event_type == event_type for wait in instance.run.waits)
+        run = self._pass_of(instance)
+        if run is not None and not run.leaves:
+            return any(wait.event_type == event_type for wait in run.waits)
         wanted = f'"type":{json.dumps(event_type)}'
         return any(wanted in config for _, config in self._core.store.pending_waits(instance.key))
 
@@ -287,12 +292,13 @@ class Commands:
         paused_at = row.paused_at if row is not None else None
         self._core.store.move_step(instance.key, seq, paused_at if paused_at is not None else now)
         self._core.changes.note(instance.key)
-        if instance.run is not None:
-            for wait in instance.run.waits:
+        run = self._pass_of(instance)
+        if run is not None:
+            for wait in run.waits:
                 if wait.row.seq == seq:
                     wait.due_at = wait.row.due_at = now
         if paused_at is None:
-            self._passes.wake(instance.key)
+            self._passes.waker.wake(instance.key)
 
 
 def _sleeps(row: StepRow) -> bool:

@@ -11,10 +11,11 @@ from stepwell.bindings.ports import RunEvent, Schedule
 from stepwell.emulator.engine.admission import NEW
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.definitions import WorkflowState
-from stepwell.emulator.engine.instance import Instance, run_event
+from stepwell.emulator.engine.instance import Instance
 from stepwell.emulator.engine.passes.passes import Passes
 from stepwell.emulator.engine.replay.carrying import Carried, copy_steps, steps_to_carry
 from stepwell.emulator.engine.requests import ALREADY_EXISTS, DUPLICATE, BatchError, CreateRequest
+from stepwell.emulator.engine.run_event import run_event
 from stepwell.emulator.storage.records import EventType, InstanceRef, InstanceRow, NewInstance, Status, Trigger
 
 
@@ -24,6 +25,7 @@ class Creation:
     def __init__(self, core: Core, passes: Passes) -> None:
         self._core = core
         self._passes = passes
+        self._queue = passes.queue
 
     async def create(
         self, workflow: WorkflowState, request: CreateRequest, trigger: Trigger, schedule: Schedule | None = None
@@ -36,7 +38,7 @@ class Creation:
             raise _already_exists(request.id)
         self._core.rate.made(workflow)
         instance, event = made
-        self._passes.enqueue_or_start(instance, event)
+        self._queue.enqueue_or_start(instance, event)
         await self._core.commits.durable()
         return instance
 
@@ -68,7 +70,7 @@ class Creation:
         if paused:
             self._passes.outcomes.pause(instance, rested=False)
         else:
-            self._passes.enqueue_or_start(instance)  # without its event: then its records are read
+            self._queue.enqueue_or_start(instance)  # without its event: then its records are read
         await self._core.commits.durable()
         return instance
 
@@ -93,7 +95,7 @@ class Creation:
                 made.append(one)
         self._core.rate.made(workflow, len(made))
         for instance, event in made:
-            self._passes.enqueue_or_start(instance, event)
+            self._queue.enqueue_or_start(instance, event)
         await self._core.commits.durable()
         return [instance for instance, _ in made], errors
 
@@ -128,11 +130,11 @@ class Creation:
             return None
         instance = Instance(core, key, request.id, workflow, Status.QUEUED, 0)
         instance.log(EventType.WORKFLOW_QUEUED)
-        return instance, run_event(instance, now, request.params, cron)
+        return instance, run_event(workflow.name, request.id, now, request.params, cron)
 
     def _check_room(self, workflow: WorkflowState, count: int) -> None:
         """The limits on how many are made: how fast, and how many may be queued."""
-        limits, admission = self._core.limits, self._passes.admission
+        limits, admission = self._core.limits, self._queue.admission
         is_full = limits.queue_max is not None and admission.queued_in_all + count > limits.queue_max
         if is_full and not admission.may_overtake(workflow):
             raise WorkflowError(

@@ -66,9 +66,8 @@ class Engine:
         self.commands = Commands(self._core, self._passes)
         self.creation = Creation(self._core, self._passes)
         self.schedules = Schedules(self._core, self._by_key, self.creation, enabled=fire_schedules)
-        outlook = EngineState(
-            self._is_quiet, self.next_at, self._next_wake, self._passes.wake_due, lambda: self._passes.woken
-        )
+        waker = self._passes.waker
+        outlook = EngineState(self._is_quiet, self.next_at, self._next_wake, waker.wake_due, lambda: waker.woken)
         self._travel = TimeTravel(self._core, self.clock_moves, outlook)
         self._started = False
         #: Callbacks that had not ended when the engine stopped.
@@ -200,7 +199,7 @@ class Engine:
     @property
     def damaged(self) -> frozenset[int]:
         """Keys of the instances that cannot be read: they are left as they are stored."""
-        return self._passes.damaged
+        return self._passes.table.aside
 
     @property
     def damage(self) -> str:
@@ -233,22 +232,22 @@ class Engine:
 
         Raises what it raises, and `RunAborted` when it comes to a step that is not recorded.
         """
-        instance = self._passes.load(key)
+        instance = self._passes.table.load(key)
         runner = None if instance is None else instance.workflow.runner
         if instance is None or runner is None:
             raise not_found()
-        return await asyncio.create_task(self._passes.follow_again(instance, runner))
+        return await asyncio.create_task(self._passes.starter.follow_again(instance, runner))
 
     async def check_replay(self, key: int) -> ReplayCheck:
         """Runs the code as it is now once more on an instance's stored results, and says where it differs first."""
-        instance = self._passes.load(key)
+        instance = self._passes.table.load(key)
         if instance is None or instance.workflow.runner is None:
             raise not_found()
         return await check_replay(self._core, self._passes, instance, instance.workflow.runner)
 
     def look_again(self, key: int) -> None:
         """For tests: an event that the instance waits for may be there, by a change of its modifications."""
-        self._passes.wake(key)
+        self._passes.waker.wake(key)
 
     def observe(self, observer: Callable[[frozenset[int]], None]) -> None:
         """Calls back after each commit with the keys of the instances that changed."""
@@ -261,7 +260,7 @@ class Engine:
         return self._travel.is_idle
 
     def _is_quiet(self) -> bool:
-        busy = len(self._core.settling) or self._passes.starting or self._passes.alarm.is_due
+        busy = len(self._core.settling) or self._passes.starting or self._passes.waker.alarm.is_due
         return not (busy or self.schedules.firing or self.store.dirty or self._core.commits.waits)
 
     async def idle(self) -> None:
@@ -273,7 +272,7 @@ class Engine:
         return _earliest(self._next_wake(), self._core.callbacks.deadlines.next_at())
 
     def _next_wake(self) -> int | None:
-        return _earliest(self._passes.next_wake(), self.schedules.next_at())
+        return _earliest(self._passes.waker.next_wake(), self.schedules.next_at())
 
     async def advance(self, ms: int) -> None:
         """Moves the clock; what becomes due happens in order, each instance going on until it waits again."""

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from stepwell.bindings.errors import EngineError
 from stepwell.bindings.ports import StreamOutput
-from stepwell.bindings.values import EMPTY_OBJECT_TEXT, NULL_TEXT, UNDEFINED_TEXT, Encoded
+from stepwell.bindings.values import Encoded
 from stepwell.emulator.engine.passes.streams import stored_stream
+from stepwell.emulator.engine.run_event import payload_of
 from stepwell.emulator.storage.records import FINITE, LAST_EVENTS, EventType, HistoryRow, InstanceValues, StepRow
 from stepwell.emulator.storage.store import Store
 
@@ -177,7 +178,7 @@ def public_event(store: Store, key: int, instance_id: str, row: HistoryRow) -> d
 
 def _workflow_fields(kind: EventType, values: InstanceValues) -> dict[str, object]:
     if kind is _T.WORKFLOW_STARTED:
-        return {"params": given_params(values.params)}
+        return {"params": payload_of(values.params)}
     if kind is _T.WORKFLOW_COMPLETED:
         return {} if is_undefined(values.output) else {"output": Encoded(values.output or "null")}
     error = json.loads(values.error) if values.error else {}
@@ -218,12 +219,6 @@ def public_output(store: Store, key: int, step: StepRow) -> Encoded | StreamOutp
     if step.stream is not None:
         return stored_stream(store, key, step.seq)
     return None if is_undefined(step.output) else Encoded(step.output or "null")
-
-
-def given_params(params: str | None) -> Encoded:
-    """Params as run() sees them: absent and null ones are an empty object (cases params-absent, params-null)."""
-    absent = params is None or params in (NULL_TEXT, UNDEFINED_TEXT)
-    return EMPTY_OBJECT_TEXT if absent else Encoded(params)
 
 
 def is_undefined(text: str | None) -> bool:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from stepwell.bindings.ports import RunEvent, Schedule
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.definitions import WorkflowState
-from stepwell.emulator.engine.history import given_params
 from stepwell.emulator.engine.lifecycle import BUSY, check_transition
 from stepwell.emulator.storage.records import EventType, LogRow, Status
-
-if TYPE_CHECKING:
-    from stepwell.emulator.engine.passes.run import Run
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
@@ -23,13 +17,13 @@ _MOOD_OF_STATUS: Final = {Status.RUNNING: _T.WORKFLOW_RUNNING, Status.WAITING: _
 
 
 class Instance:
-    """Status and log of one instance. `run` is the pass of run() in memory, if there is one.
+    """Status and log of one instance.
 
     `mood` is the last of workflow_running and workflow_waiting that was logged: the log tells a change of mood
     only once (case limits-sleeps-free), while the stored status is always the true one.
     """
 
-    __slots__ = ("_core", "id", "key", "last_event_id", "mood", "run", "started", "status", "workflow")
+    __slots__ = ("_core", "id", "key", "last_event_id", "mood", "started", "status", "workflow")
 
     def __init__(
         self, core: Core, key: int, instance_id: str, workflow: WorkflowState, status: Status, last_event_id: int
@@ -42,7 +36,6 @@ class Instance:
         self.last_event_id = last_event_id
         self.mood: EventType | None = _MOOD_OF_STATUS.get(status)
         self.started = False
-        self.run: Run | None = None
 
     def log(
         self, *types: EventType, step: int | None = None, attempt: int | None = None, detail: str | None = None
@@ -75,15 +68,3 @@ class Instance:
         self.status = status
         if was_busy != is_busy:
             self._core.slots.change(self.workflow.key, 1 if is_busy else -1)
-
-
-def run_event(instance: Instance, created_at: int, params: str | None, schedule: str | None) -> RunEvent:
-    """The event of an instance; absent and null params become an empty object (cases params-absent, -null)."""
-    cron = json.loads(schedule) if schedule else None
-    return RunEvent(
-        payload=given_params(params),
-        timestamp_at=created_at,
-        instance_id=instance.id,
-        workflow_name=instance.workflow.name,
-        schedule=Schedule(cron["cron"], cron["scheduledTime"]) if cron else None,
-    )

@@ -238,7 +238,7 @@ class Machine(RuleBasedStateMachine):
         busy = sum(row.status in BUSY for row in rows)
         assert self.world.engine._core.slots.total == busy, [str(row.status) for row in rows]
         queued = sum(self.world.store.count_queued().values())
-        assert self.world.engine._passes.admission.queued_in_all == queued
+        assert self.world.engine._passes.queue.admission.queued_in_all == queued
         if self.limit is not None and self.has_code:
             assert busy <= self.limit or any(row.status is Status.ROLLING_BACK for row in rows)
 

@@ -84,6 +84,10 @@ class FollowedSteps(PassSteps, Protocol):
 class RunOwner(Protocol):
     """What a pass reports to."""
 
+    def ended(self, run: Run) -> None:
+        """The pass no longer owns its instance."""
+        ...
+
     def wake_by(self, at: int) -> None: ...
 
     def resting(self, run: Run) -> None:
@@ -260,7 +264,7 @@ class Run:
         if not self.attached:
             return
         self.attached = False
-        self.instance.run = None
+        self.owner.ended(self)
         self.waits.cancel()
         for seq in self.streaming:
             with contextlib.suppress(StorageError):  # the next attempt deletes it as well
@@ -274,7 +278,7 @@ class Run:
     def release(self) -> None:
         """The pass has ended by itself: nothing is left to cancel but what its code forgot to await."""
         self.attached = False
-        self.instance.run = None
+        self.owner.ended(self)
         self.waits.cancel()
         self.end()
 

@@ -49,7 +49,7 @@ async def check_replay(core: Core, passes: Passes, instance: Instance, runner: R
     """Compares calls of steps, then the end, if there is one."""
     findings: list[Finding] = []
     replays = Replays(findings.append)
-    run, steps = passes.recorded(instance)
+    run, steps = passes.starter.recorded(instance)
     before = recorded_trace(core.store.steps(instance.key, with_outputs=False), instance.workflow.version_id)
     replays.expect(instance, before)
     traced = replays.begins(instance, steps)

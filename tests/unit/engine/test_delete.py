@@ -87,7 +87,7 @@ async def test_it_works_in_any_status_and_frees_the_slot(world, where) -> None:
     assert world.status() == "gone"
     assert set(rows_of_everything(world).values()) == {0}
     assert world.engine._core.slots.total == 0
-    assert world.engine._passes.admission.queued_in_all == 0
+    assert world.engine._passes.queue.admission.queued_in_all == 0
 
 
 async def test_no_rollback_runs(world) -> None:

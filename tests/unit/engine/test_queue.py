@@ -263,7 +263,7 @@ async def test_the_limit_of_the_queue_does_not_refuse_what_starts_at_once(world)
     await world.flow.create_batch({"count": 5})
     await world.idle()
 
-    assert world.engine._passes.admission.queued_in_all == 0
+    assert world.engine._passes.queue.admission.queued_in_all == 0
 
 
 async def test_a_raised_limit_lets_the_queue_go_on(world, gates) -> None:
@@ -350,7 +350,7 @@ async def test_slots_do_not_leak_over_thousands_of_random_lives(world) -> None:
 
     assert {world.status(f"i{n}") for n in range(60)} == {"complete", "terminated"}
     assert world.engine._core.slots.total == 0
-    assert world.engine._passes.admission.queued_in_all == 0
+    assert world.engine._passes.queue.admission.queued_in_all == 0
     assert world.store.count_queued() == {}
 
 
