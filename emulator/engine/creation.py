@@ -129,6 +129,7 @@ class Creation:
         if key is None:
             return None
         instance = Instance(core, key, request.id, workflow, Status.QUEUED, 0)
+        instance.retention = (request.success_retention_ms, request.error_retention_ms)
         instance.log(EventType.WORKFLOW_QUEUED)
         return instance, run_event(workflow.name, request.id, now, request.params, cron)
 

@@ -23,7 +23,7 @@ class Instance:
     only once (case limits-sleeps-free), while the stored status is always the true one.
     """
 
-    __slots__ = ("_core", "id", "key", "last_event_id", "mood", "started", "status", "workflow")
+    __slots__ = ("_core", "id", "key", "last_event_id", "mood", "retention", "started", "status", "workflow")
 
     def __init__(
         self, core: Core, key: int, instance_id: str, workflow: WorkflowState, status: Status, last_event_id: int
@@ -36,6 +36,8 @@ class Instance:
         self.last_event_id = last_event_id
         self.mood: EventType | None = _MOOD_OF_STATUS.get(status)
         self.started = False
+        #: Its own retentions in ms: of success, of error.
+        self.retention: tuple[int | None, int | None] = (None, None)
 
     def log(
         self, *types: EventType, step: int | None = None, attempt: int | None = None, detail: str | None = None

@@ -29,9 +29,11 @@ from stepwell.emulator.storage.records import (
     LogRow,
     Page,
     PageFilter,
+    RunInput,
     Status,
     StepKind,
     StepRow,
+    StoredInstance,
     Trigger,
     VersionRow,
     WorkflowRow,
@@ -154,12 +156,20 @@ class SqliteReader(ViewReads):
         row = self._one("get_instance", (key,))
         return _instance(row) if row else None
 
+    def stored(self, key: int) -> StoredInstance | None:
+        row = self._one("get_stored", (key,))
+        if row is None:
+            return None
+        workflow, instance_id, status, is_started, *rest = row
+        return StoredInstance(workflow, instance_id, _status(key, status), bool(is_started), *rest)
+
+    def run_input(self, key: int) -> RunInput | None:
+        row = self._one("get_run_input", (key,))
+        return RunInput(*row) if row else None
+
     def status(self, key: int) -> Status | None:
         row = self._one("get_status", (key,))
-        try:
-            return STATUS_OF_CODE[row[0]] if row else None
-        except (LookupError, TypeError):
-            raise Damaged(f"The database is damaged. The instance {key} has the status {row}.") from None
+        return _status(key, row[0]) if row else None
 
     def values(self, key: int) -> InstanceValues | None:
         row = self._one("get_values", (key,))
@@ -275,6 +285,16 @@ class SqliteReader(ViewReads):
 def _entries(row: Row) -> list[HistoryRow]:
     event_id, types, *rest = row
     return [HistoryRow(event_id + n, kind, *rest) for n, kind in enumerate(TYPES_OF_CODE[types])]
+
+
+def _status(key: int, code: Any) -> Status:
+    try:
+        status: Status = STATUS_OF_CODE[code]
+    except (LookupError, TypeError):
+        raise Damaged(
+            f"The database is damaged. The instance {key} has values that cannot be (status {code!r})."
+        ) from None
+    return status
 
 
 def _workflow(row: Row) -> WorkflowRow:

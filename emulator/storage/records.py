@@ -233,6 +233,26 @@ class InstanceRow(NamedTuple):
         return step.seq < self.restarted_from and step.ended_at <= self.restarted_at
 
 
+class StoredInstance(NamedTuple):
+    """What the engine keeps of an instance while something is done with it. The retentions are its own."""
+
+    workflow: int
+    id: str
+    status: Status
+    is_started: bool
+    success_retention_ms: int | None
+    error_retention_ms: int | None
+    last_event_id: int
+
+
+class RunInput(NamedTuple):
+    """What a pass of run() is called with; `params` and `schedule` are JSON."""
+
+    created_at: int
+    params: str | None
+    schedule: str | None
+
+
 class InstanceValues(NamedTuple):
     """The values of an instance. `error` and `rollback` are JSON: ErrorInfo, and {outcome, error}.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 import apsw
 
@@ -42,6 +42,8 @@ Called: TypeAlias = tuple[str, Site | None, tuple[str, ...] | None]
 
 _NO_SITE = (None, 0, ())
 #: Rank of a queued instance that has run before; new ones have rank 0, so they come after.
+#: Columns of a step before the one that says whether its values are JSON.
+_STEP_COLUMNS: Final = 16
 _EVERYTHING = 0
 
 
@@ -156,12 +158,12 @@ class SqliteStore(SqliteReader):
     # -- reads whose errors name what is damaged
     def steps(self, key: int, *, with_outputs: bool = True) -> list[StepRow]:
         try:
-            rows = super().steps(key, with_outputs=with_outputs)
+            rows = self._all("list_steps_checked" if with_outputs else "list_steps_light", (key,))
+            if with_outputs and (bad := [row[0] for row in rows if not row[-1]]):
+                raise self._damaged_step(key, f"{self._path} is damaged: a value is not JSON.", bad[0])
+            return [self._step(row[:_STEP_COLUMNS]) for row in rows]
         except Damaged as error:
             raise self._damaged_step(key, str(error)) from None
-        if with_outputs and (bad := self._all("steps_without_json", (key,))):
-            raise self._damaged_step(key, f"{self._path} is damaged: a value is not JSON.", bad[0][0])
-        return rows
 
     def _damaged_step(self, key: int, problem: str, seq: int | None = None) -> Damaged:
         for row_seq, name, count, instance_id in self._all("names_of_steps", (key,)):
@@ -268,10 +270,6 @@ class SqliteStore(SqliteReader):
 
     def set_error(self, key: int, error: str) -> None:
         self._write("set_error", (error, key))
-
-    def retention(self, key: int) -> tuple[int | None, int | None]:
-        row = self._one("get_retention", (key,))
-        return (row[0], row[1]) if row else (None, None)
 
     def set_rollback(self, key: int, rollback: str) -> None:
         self._write("set_rollback", (rollback, key))

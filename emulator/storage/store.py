@@ -20,9 +20,11 @@ from stepwell.emulator.storage.records import (
     Page,
     PageFilter,
     PassCause,
+    RunInput,
     Status,
     StepKind,
     StepRow,
+    StoredInstance,
     VersionRow,
     WorkflowRow,
 )
@@ -74,6 +76,10 @@ class StoreReader(ViewReader, Protocol):
         ...
 
     def instance(self, key: int) -> InstanceRow | None: ...
+
+    def stored(self, key: int) -> StoredInstance | None: ...
+
+    def run_input(self, key: int) -> RunInput | None: ...
 
     def values(self, key: int) -> InstanceValues | None: ...
 
@@ -242,10 +248,6 @@ class Store(StoreReader, Protocol):
     ) -> None: ...
 
     def set_error(self, key: int, error: str) -> None: ...
-
-    def retention(self, key: int) -> tuple[int | None, int | None]:
-        """The instance's own retentions in ms: of success, of error."""
-        ...
 
     def set_rollback(self, key: int, rollback: str) -> None: ...
 

@@ -72,10 +72,9 @@ class Starter:
         return self._core.store.steps(instance.key), self._event(instance)
 
     def _event(self, instance: Instance) -> RunEvent:
-        row, values = self._core.store.instance(instance.key), self._core.store.values(instance.key)
-        assert row is not None
-        assert values is not None
-        return run_event(instance.workflow.name, instance.id, row.created_at, values.params, row.schedule)
+        stored = self._core.store.run_input(instance.key)
+        assert stored is not None
+        return run_event(instance.workflow.name, instance.id, *stored)
 
     def begin(self, instance: Instance, records: list[StepRow], event: RunEvent, cause: PassCause | None) -> None:
         """Begins a pass with these records, without a word in the history."""

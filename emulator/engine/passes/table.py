@@ -55,12 +55,13 @@ class InstanceTable:
         return instance
 
     def _loaded(self, key: int) -> Instance | None:
-        row = self._core.store.instance(key)
-        if row is None or row.workflow not in self.workflows:
+        stored = self._core.store.stored(key)
+        if stored is None or stored.workflow not in self.workflows:
             return None
-        workflow = self.workflows[row.workflow]
-        instance = Instance(self._core, key, row.id, workflow, row.status, self._core.store.last_event_id(key))
-        instance.started = row.started_at is not None
+        workflow = self.workflows[stored.workflow]
+        instance = Instance(self._core, key, stored.id, workflow, stored.status, stored.last_event_id)
+        instance.started = stored.is_started
+        instance.retention = (stored.success_retention_ms, stored.error_retention_ms)
         return instance
 
     def add(self, instance: Instance) -> None:

@@ -17,8 +17,9 @@ from stepwell.emulator.engine.passes.table import InstanceTable
 from stepwell.emulator.engine.time.timers import Alarm
 from stepwell.emulator.storage.records import PassCause, Status
 
-#: Due instances that one turn wakes.
+#: Due instances that one turn wakes at most, and reads at first: reading more than a share of the loop is in vain.
 WAKE_AT_ONCE: Final = 200
+_AT_FIRST: Final = 16
 
 
 class Waker:
@@ -37,6 +38,7 @@ class Waker:
         self.waking = False
         #: Instances woken so far because their time had come.
         self.woken = 0
+        self._at_once = _AT_FIRST
 
     def next_wake(self) -> int | None:
         """When the earliest waiting instance is due that can be woken."""
@@ -54,7 +56,7 @@ class Waker:
 
     def _wake_share(self) -> None:
         self.alarm.cancel()  # set again below; otherwise a moved clock would ring it a second time
-        due = self._core.store.due(self._core.clock.now(), WAKE_AT_ONCE, self._table.aside)
+        due = self._core.store.due(self._core.clock.now(), self._at_once, self._table.aside)
         share = self._core.clock.slice()
         woken = 0
         for key, _, _ in due:
@@ -63,7 +65,9 @@ class Waker:
             self._table.unless_damaged(key, partial(self.wake, key))
             woken += 1
         self.woken += woken
-        if woken < len(due) or woken == WAKE_AT_ONCE:
+        is_full = woken == self._at_once
+        self._at_once = min(WAKE_AT_ONCE, 2 * woken + _AT_FIRST)
+        if woken < len(due) or is_full:
             self.waking = True
             after_turns(1, self._wake_more)
         else:

@@ -31,7 +31,7 @@ class Retention:
         as_error = status is Status.ERRORED or (
             status is Status.TERMINATED and core.compat.terminated_retention == "error"
         )
-        success, error = core.store.retention(instance.key)
+        success, error = instance.retention
         if as_error:
             choices = (error, definition.error_retention_ms, limits.retention_error_ms)
         else:

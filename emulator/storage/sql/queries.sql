@@ -73,6 +73,16 @@ SELECT key, workflow, id, status, created_at, modified_at, started_at, ended_at,
        restarted_at
 FROM instance WHERE key = ?;
 
+-- name: get_stored
+-- What the engine keeps of an instance in memory.
+SELECT workflow, id, status, started_at IS NOT NULL, success_retention_ms, error_retention_ms,
+       max(event_floor, coalesce((SELECT event_id + (types >= 1000) FROM history
+                                  WHERE history.instance = instance.key ORDER BY event_id DESC LIMIT 1), 0))
+FROM instance WHERE key = ?;
+
+-- name: get_run_input
+SELECT created_at, params, schedule FROM instance WHERE key = ?;
+
 -- name: was_rested
 SELECT rested FROM instance WHERE key = ?;
 
@@ -118,9 +128,6 @@ WHERE key = ?1;
 -- While it rolls back, the error shows already (case rollback-status).
 UPDATE instance SET error = ? WHERE key = ?;
 
--- name: get_retention
-SELECT success_retention_ms, error_retention_ms FROM instance WHERE key = ?;
-
 -- name: set_rollback
 UPDATE instance SET rollback = ? WHERE key = ?;
 
@@ -133,8 +140,8 @@ UPDATE instance SET status = 0, modified_at = ?2, started_at = CASE WHEN ?6 THEN
 WHERE key = ?1;
 
 -- name: last_event_id
-SELECT max(coalesce((SELECT max(event_id + CASE WHEN types >= 1000 THEN 1 ELSE 0 END)
-                     FROM history WHERE history.instance = instance.key), 0), event_floor)
+SELECT max(event_floor, coalesce((SELECT event_id + (types >= 1000) FROM history
+                                  WHERE history.instance = instance.key ORDER BY event_id DESC LIMIT 1), 0))
 FROM instance WHERE key = ?;
 
 -- name: delete_instance
@@ -170,9 +177,10 @@ DELETE FROM event WHERE instance = ?;
 DELETE FROM event WHERE instance = ?1 AND (claimed_by IS NULL OR claimed_by >= ?2);
 
 -- name: insert_pass
--- Numbered on from the first pass, which has no row.
+-- Numbered on from the first pass, which has no row. INSERT ... SELECT from the table itself would build a temporary
+-- table each time.
 INSERT INTO pass (instance, number, at, cause, version)
-SELECT ?1, coalesce(max(number), 1) + 1, ?2, ?3, ?4 FROM pass WHERE instance = ?1;
+VALUES (?1, coalesce((SELECT max(number) FROM pass WHERE instance = ?1), 1) + 1, ?2, ?3, ?4);
 
 -- name: delete_passes
 DELETE FROM pass WHERE instance = ?;
@@ -290,6 +298,13 @@ WHERE instance = ? AND NOT (coalesce(json_valid(output), 1) AND coalesce(json_va
 -- As bytes, which can be read whatever they are.
 SELECT seq, CAST(name AS BLOB), count, (SELECT CAST(id AS BLOB) FROM instance WHERE instance.key = step.instance)
 FROM step WHERE instance = ? ORDER BY seq;
+
+-- name: list_steps_checked
+-- The same, and whether a damaged disk or another program has spoiled a value.
+SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback, step_config.text,
+       error, output, stream, sealed,
+       coalesce(json_valid(output), 1) AND coalesce(json_valid(error), 1) AND json_valid(step_config.text)
+FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ? ORDER BY seq;
 
 -- name: list_steps_light
 -- Without outputs.
