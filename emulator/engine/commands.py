@@ -17,9 +17,9 @@ from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.instance import Instance
 from stepwell.emulator.engine.lifecycle import BUSY, Command, Verdict, check
 from stepwell.emulator.engine.passes.outcomes import BY_API, Termination
+from stepwell.emulator.engine.passes.pass_ import Pass
 from stepwell.emulator.engine.passes.passes import Passes
 from stepwell.emulator.engine.passes.rollback import TERMINATED, Rollbacks
-from stepwell.emulator.engine.passes.run import Run
 from stepwell.emulator.storage.records import FINITE, EventType, PassCause, Status, StepKind, StepRow, StepState
 
 _T = EventType
@@ -43,7 +43,7 @@ class Commands:
             raise not_found()
         return instance
 
-    def _pass_of(self, instance: Instance) -> Run | None:
+    def _pass_of(self, instance: Instance) -> Pass | None:
         return self._passes.table.pass_of(instance)
 
     async def pause(self, key: int) -> None:
@@ -51,34 +51,36 @@ class Commands:
         instance = self.instance(key)
         if check(instance.status, Command.PAUSE) is Verdict.NOTHING:
             return
-        run = self._pass_of(instance)
-        if run is not None and run.executing:
+        pass_ = self._pass_of(instance)
+        if pass_ is not None and pass_.executing:
             instance.become(Status.WAITING_FOR_PAUSE)
-            self._core.store.set_status(key, Status.WAITING_FOR_PAUSE, self._core.clock.now(), run.waits.next_at())
+            self._core.store.set_status(
+                key, Status.WAITING_FOR_PAUSE, self._core.clock.now(), pass_.waits.next_at()
+            )
             instance.log(_T.WORKFLOW_WAITING_FOR_PAUSE)
         else:
             self._leave_queue(instance)
-            rested = instance.status is Status.WAITING and (run is None or self._passes.residency.has_left(run))
+            rested = instance.status is Status.WAITING and (pass_ is None or self._passes.residency.has_left(pass_))
             self._passes.outcomes.pause(instance, rested=rested)
-            self._drop_run(instance)
-        await self._durable(run)
+            self._drop_pass(instance)
+        await self._durable(pass_)
 
-    async def _durable(self, run: Run | None) -> None:
+    async def _durable(self, pass_: Pass | None) -> None:
         """Returns when it is; but code that took its own instance from its pass ends here."""
         await self._core.commits.durable()
         frame = current_step.get()
-        own = frame is not None and run is not None and frame.instance_key == run.instance.key
-        if own and run is not None and not run.attached:
+        own = frame is not None and pass_ is not None and frame.instance_key == pass_.instance.key
+        if own and pass_ is not None and not pass_.attached:
             raise RunAborted
 
     def _leave_queue(self, instance: Instance) -> None:
         if instance.status is Status.QUEUED:
             self._passes.queue.leave(instance)
 
-    def _drop_run(self, instance: Instance) -> None:
-        run = self._pass_of(instance)
-        if run is not None:
-            run.detach()
+    def _drop_pass(self, instance: Instance) -> None:
+        pass_ = self._pass_of(instance)
+        if pass_ is not None:
+            pass_.detach()
         self._passes.table.forget(instance)
 
     async def resume(self, key: int) -> None:
@@ -98,17 +100,17 @@ class Commands:
 
     def _undo_pause(self, instance: Instance) -> None:
         instance.become(Status.RUNNING)
-        run = self._pass_of(instance)
-        at = run.waits.next_at() if run is not None else None
+        pass_ = self._pass_of(instance)
+        at = pass_.waits.next_at() if pass_ is not None else None
         self._core.store.set_status(instance.key, Status.RUNNING, self._core.clock.now(), at)
         instance.log(_T.WORKFLOW_RUNNING)
         instance.mood = _T.WORKFLOW_RUNNING
-        if run is not None:
-            run.go_on()
+        if pass_ is not None:
+            pass_.go_on()
 
     def _go_on(self, instance: Instance) -> None:
         """From paused: every wait keeps the time it had left (cases pause-in-*)."""
-        self._drop_run(instance)  # whose last result was about to be stored
+        self._drop_pass(instance)  # whose last result was about to be stored
         store, now = self._core.store, self._core.clock.now()
         row = store.instance(instance.key)
         paused_at = row.paused_at if row is not None and row.paused_at is not None else now
@@ -143,40 +145,42 @@ class Commands:
         instance = self.instance(key)
         check(instance.status, Command.TERMINATE)
         self._leave_queue(instance)
-        run = self._pass_of(instance)
+        pass_ = self._pass_of(instance)
         rolls_back = rollback and instance.started and instance.status is not Status.ROLLING_BACK
         if not rolls_back or not await self._terminate_with_rollback(instance, how):
-            self._drop_run(instance)
+            self._drop_pass(instance)
             await self._passes.outcomes.terminated(instance, how)
-        await self._durable(run)
+        await self._durable(pass_)
 
     async def _terminate_with_rollback(self, instance: Instance, how: Termination) -> bool:
         """False when there is nothing to roll back."""
-        run = self._pass_of(instance)
-        if run is not None and run.steps is not None:
-            rollbacks, missing = run.steps.rollbacks, list[StepRow]()
+        pass_ = self._pass_of(instance)
+        if pass_ is not None and pass_.steps is not None:
+            rollbacks, missing = pass_.steps.rollbacks, list[StepRow]()
         else:
             self._passes.outcomes.begin_rollback(instance, how)
-            run, rollbacks, missing = await self._passes.recovery.collect_rollbacks(instance)
-            if not run.attached:  # ended by another command meanwhile
+            pass_, rollbacks, missing = await self._passes.recovery.collect_rollbacks(instance)
+            if not pass_.attached:  # ended by another command meanwhile
                 return True
         if not len(rollbacks) and not missing:
             return False
         self._passes.outcomes.begin_rollback(instance, how)
         # In a task of its own: the caller may be the very code that is stopped here.
-        rolling_back = asyncio.get_running_loop().create_task(self._roll_back_stopped(run, rollbacks, missing, how))
-        run.roll_back_in(rolling_back)
+        rolling_back = asyncio.get_running_loop().create_task(
+            self._roll_back_stopped(pass_, rollbacks, missing, how)
+        )
+        pass_.roll_back_in(rolling_back)
         await asyncio.wait([rolling_back])
         if not rolling_back.cancelled():
             rolling_back.result()
         return True
 
     async def _roll_back_stopped(
-        self, run: Run, rollbacks: Rollbacks, missing: list[StepRow], how: Termination
+        self, pass_: Pass, rollbacks: Rollbacks, missing: list[StepRow], how: Termination
     ) -> None:
         await turns(_STOPPING_TURNS)
         error, end = TERMINATED, Status.TERMINATED
-        await self._passes.outcomes.roll_back(run, rollbacks, error, end, missing=missing, how=how)
+        await self._passes.outcomes.roll_back(pass_, rollbacks, error, end, missing=missing, how=how)
 
     async def restart(self, key: int, origin: Mapping[str, object] | None = None) -> None:
         """From the top, or from the step that `origin` names: {"name", "count"?, "type"?}."""
@@ -186,9 +190,9 @@ class Commands:
         from_seq = 0 if origin is None else self._step_to_restart_from(key, origin)
         self._core.rate.check(instance.workflow)
         self._core.rate.made(instance.workflow)
-        run = self._pass_of(instance)
+        pass_ = self._pass_of(instance)
         self._leave_queue(instance)
-        self._drop_run(instance)
+        self._drop_pass(instance)
         instance.become(Status.QUEUED) if instance.status is not Status.QUEUED else None
         store, now = self._core.store, self._core.clock.now()
         store.reset(key, now, NEW, instance.workflow.version_key, from_seq)
@@ -198,7 +202,7 @@ class Commands:
             instance.log(_T.WORKFLOW_QUEUED)
         self._core.changes.note(key)
         self._passes.queue.enqueue_or_start(instance)
-        await self._durable(run)
+        await self._durable(pass_)
 
     def _step_to_restart_from(self, key: int, origin: Mapping[str, object]) -> int:
         name, count, kind = origin.get("name"), origin.get("count"), origin.get("type")
@@ -216,14 +220,14 @@ class Commands:
     async def delete(self, key: int) -> None:
         await self._core.commits.writable()
         instance = self.instance(key)
-        run = self._pass_of(instance)
+        pass_ = self._pass_of(instance)
         self._leave_queue(instance)
-        self._drop_run(instance)
+        self._drop_pass(instance)
         if instance.status in BUSY:
             self._core.slots.change(instance.workflow.key, -1)
         self._core.store.delete(key)
         self._core.changes.note(key)
-        await self._durable(run)
+        await self._durable(pass_)
 
     async def send_event(self, key: int, event_type: str, payload: Encoded) -> None:
         """Keeps the event until a wait of its type takes it; first in, first out."""
@@ -239,17 +243,17 @@ class Commands:
             )
         self._core.store.add_event(key, event_type, payload, self._core.clock.now())
         self._core.changes.note(key)
-        run = self._pass_of(instance)
+        pass_ = self._pass_of(instance)
         if instance.status is Status.WAITING and self._waits_for(instance, event_type):
             self._passes.waker.wake(key, by_event=True)
-        elif run is not None and instance.status is Status.RUNNING:
-            run.progress()
+        elif pass_ is not None and instance.status is Status.RUNNING:
+            pass_.progress()
         await self._core.commits.durable()
 
     def _waits_for(self, instance: Instance, event_type: str) -> bool:
-        run = self._pass_of(instance)
-        if run is not None and not run.leaves:
-            return any(wait.event_type == event_type for wait in run.waits)
+        pass_ = self._pass_of(instance)
+        if pass_ is not None and not pass_.leaves:
+            return any(wait.event_type == event_type for wait in pass_.waits)
         wanted = f'"type":{json.dumps(event_type)}'
         return any(wanted in config for _, config in self._core.store.pending_waits(instance.key))
 
@@ -292,9 +296,9 @@ class Commands:
         paused_at = row.paused_at if row is not None else None
         self._core.store.move_step(instance.key, seq, paused_at if paused_at is not None else now)
         self._core.changes.note(instance.key)
-        run = self._pass_of(instance)
-        if run is not None:
-            for wait in run.waits:
+        pass_ = self._pass_of(instance)
+        if pass_ is not None:
+            for wait in pass_.waits:
                 if wait.row.seq == seq:
                     wait.due_at = wait.row.due_at = now
         if paused_at is None:

@@ -13,6 +13,7 @@ from stepwell.bindings.context import StepFrame, at_attempt_end, current_step
 from stepwell.bindings.errors import (
     EngineError,
     ErrorInfo,
+    HostCrashed,
     NonRetryableDelayError,
     NotSerialisable,
     RunAborted,
@@ -27,9 +28,9 @@ from stepwell.bindings.ports import CallSite, RemoteAnswer, StepCallback, StepCo
 from stepwell.bindings.values import Encoded, has_cycle
 from stepwell.emulator.engine.introspection import Point
 from stepwell.emulator.engine.passes.delays import delay_before_retry, is_non_retryable, unprefixed
+from stepwell.emulator.engine.passes.pass_ import Pass
 from stepwell.emulator.engine.passes.retries import StepConfig
 from stepwell.emulator.engine.passes.rollback import CRASHED
-from stepwell.emulator.engine.passes.run import HostCrashed, Run
 from stepwell.emulator.engine.passes.streams import InvalidStream, Room, store_stream, stored_stream
 from stepwell.emulator.engine.passes.waits import Wait
 from stepwell.emulator.engine.time.timers import due_in
@@ -58,18 +59,18 @@ class Failure:
 class Attempts:
     """Runs the attempts of the steps of one pass."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._core = run.core
-        self._instance = run.instance
-        self._limits = run.instance.workflow.limits
+    def __init__(self, pass_: Pass) -> None:
+        self._pass = pass_
+        self._core = pass_.core
+        self._instance = pass_.instance
+        self._limits = pass_.instance.workflow.limits
         self._room: Room | None = None
 
     def begin_first(self, row: StepRow, site: CallSite | None, given: tuple[str, ...]) -> None:
         """Stores a new step together with its first attempt; `given` are the fields of its config that are."""
         self._core.store.insert_step(self._instance.key, row, site, given)
         self._instance.log(_T.STEP_STARTED, _T.ATTEMPT_STARTED, step=row.seq, attempt=1)
-        self._run.note_running()
+        self._pass.note_running()
 
     def _begin(self, row: StepRow) -> None:
         row.attempts += 1
@@ -77,7 +78,7 @@ class Attempts:
         row.due_at = None
         self._core.store.start_attempt(self._instance.key, row.seq, row.attempts)
         self._instance.log(_T.ATTEMPT_STARTED, step=row.seq, attempt=row.attempts)
-        self._run.note_running()
+        self._pass.note_running()
 
     async def run(self, row: StepRow, settings: StepConfig, callback: StepCallback, *, is_new: bool) -> StepResult:
         """The result of the step, or its final error as `WorkerError`."""
@@ -86,27 +87,27 @@ class Attempts:
         while True:
             outcome = await self._attempt(row, settings, callback)
             if not isinstance(outcome, Failure):
-                self._run.reached(Point.BEFORE_COMMIT, row)
+                self._pass.reached(Point.BEFORE_COMMIT, row)
                 await self._core.commits.durable()
                 await self._core.commits.give_way()
-                self._run.reached(Point.AFTER_RESULT, row)
-                self._run.after_step(settled=True)
+                self._pass.reached(Point.AFTER_RESULT, row)
+                self._pass.after_step(settled=True)
                 return outcome
             await self._fail_or_wait(row, settings, outcome)
-            await self._run.before_step()
+            await self._pass.before_step()
             self._begin(row)
 
     # -- one attempt
     async def _attempt(self, row: StepRow, settings: StepConfig, callback: StepCallback) -> StepResult | Failure:
-        run, instance = self._run, self._instance
-        run.enter_callback()
+        pass_, instance = self._pass, self._instance
+        pass_.enter_callback()
         name = row.public_name
         frame = StepFrame(instance.workflow.name, instance.id, instance.key, name, row.seq, row.attempts)
         token = current_step.set(frame)
         try:
             await self._core.commits.durable()
-            run.check_attached()
-            run.reached(Point.BEFORE_ATTEMPT, row)
+            pass_.check_attached()
+            pass_.reached(Point.BEFORE_ATTEMPT, row)
             context = StepContext(row.name, row.count, row.attempts, settings.shown, settings.shown_text)
             began_at = self._core.clock.now()
             result = await self._call(row, settings, callback, context)
@@ -114,7 +115,7 @@ class Attempts:
             return self._failed(row, error)
         except asyncio.CancelledError as error:
             if self._is_ours(error):
-                run.give_up_callback()
+                pass_.give_up_callback()
                 raise
             return self._failed(row, error)
         finally:
@@ -122,15 +123,15 @@ class Attempts:
             _tell_end(frame)
         if not self._core.commits.can_write():
             await self._core.commits.writable()
-        run.check_attached()
-        run.reached(Point.BEFORE_RESULT, row)
+        pass_.check_attached()
+        pass_.reached(Point.BEFORE_RESULT, row)
         return await self._succeeded(row, result, settings.timeout_ms, began_at)
 
     async def _call(
         self, row: StepRow, settings: StepConfig, callback: StepCallback, context: StepContext
     ) -> StepResult:
-        if self._run.modifications is not None:
-            mocked = self._run.modifications.outcome(row.name, row.count, row.attempts)
+        if self._pass.modifications is not None:
+            mocked = self._pass.modifications.outcome(row.name, row.count, row.attempts)
             if mocked is not None:
                 if mocked.times_out:
                     raise WorkflowTimeoutError(0)  # Cloudflare's toolkit sets the timeout itself to 0
@@ -171,11 +172,11 @@ class Attempts:
         elif (problem := self._refused(row, result)) is not None:
             return self._failed(row, problem)
         elif (full := self._full(result)) is not None:
-            self._run.leave_callback()
+            self._pass.leave_callback()
             return Failure(full, final=True, fatal=full)
         else:
             row.output = result
-        self._run.leave_callback()
+        self._pass.leave_callback()
         row.state = StepState.COMPLETED
         row.ended_at = self._core.clock.now()
         self._core.store.complete_step(key, row)
@@ -184,23 +185,23 @@ class Attempts:
 
     async def _store_stream(self, row: StepRow, stream: StreamOutput, timeout_ms: int, began_at: int) -> None:
         """Reads it in what is left of the attempt's time. Raises `WorkflowTimeoutError` when that is over."""
-        core, run = self._core, self._run
-        run.streaming.add(row.seq)
-        storing = store_stream(core.store, self._instance.key, row, stream, self._limits, run.check_attached)
+        core, pass_ = self._core, self._pass
+        pass_.streaming.add(row.seq)
+        storing = store_stream(core.store, self._instance.key, row, stream, self._limits, pass_.check_attached)
         reading = asyncio.get_running_loop().create_task(storing)
         left_ms = max(timeout_ms - round((core.clock.now() - began_at) / core.clock.scale), 0)
         deadline = core.callbacks.deadlines.after(left_ms, lambda: _cancel(reading))
         try:
             await reading
         except asyncio.CancelledError:
-            if run.attached and deadline.is_over:
+            if pass_.attached and deadline.is_over:
                 core.store.delete_stream(self._instance.key, row.seq)
                 raise WorkflowTimeoutError(timeout_ms) from None
-            run.give_up_callback()
+            pass_.give_up_callback()
             raise
         finally:
             deadline.cancel()
-            run.streaming.discard(row.seq)
+            pass_.streaming.discard(row.seq)
             self._room = None  # how much it took, storage knows
 
     def _full(self, result: Encoded) -> ErrorInfo | None:
@@ -209,7 +210,7 @@ class Attempts:
             try:
                 self._room = Room(self._limits, self._core.store.stored_bytes(self._instance.key))
             except StorageError as error:
-                raise self._run.unreadable(error) from None
+                raise self._pass.unreadable(error) from None
         try:
             self._room.take(result.size())
         except WorkflowFatalError as error:
@@ -242,15 +243,15 @@ class Attempts:
         """Whether a cancellation means the pass; user code may also have cancelled something of its own."""
         task = asyncio.current_task()
         return (
-            not self._run.attached or isinstance(error, RunAborted) or (task is not None and task.cancelling() > 0)
+            not self._pass.attached or isinstance(error, RunAborted) or (task is not None and task.cancelling() > 0)
         )
 
     def _failed(self, row: StepRow, error: BaseException) -> Failure:
         if issubclass(type(error), HostCrashed):
             raise error
-        self._run.check_attached()
-        self._run.reached(Point.BEFORE_RESULT, row)
-        self._run.leave_callback()
+        self._pass.check_attached()
+        self._pass.reached(Point.BEFORE_RESULT, row)
+        self._pass.leave_callback()
         if isinstance(error, NotSerialisable):
             return self._unserialisable(row, error)
         info = error_info(error)
@@ -280,7 +281,7 @@ class Attempts:
         return Failure(logged, final=True, fatal=fatal, silent=True)
 
     def _bad_stream(self, row: StepRow, error: EngineError) -> Failure:
-        self._run.leave_callback()
+        self._pass.leave_callback()
         fatal = ErrorInfo(
             "WorkflowFatalError",
             f'The execution of the Workflow instance was terminated, as the step "{row.name}" returned an invalid '
@@ -295,7 +296,7 @@ class Attempts:
         """Waits for the next attempt; raises `WorkerError` when there is none."""
         if failure.fatal is not None:
             self._fail(row, failure.error, failure.error, silent=failure.silent)
-            await self._run.owner.unstorable(self._run, failure.fatal)
+            await self._pass.owner.unstorable(self._pass, failure.fatal)
             raise RunAborted
         if failure.final or row.attempts > settings.limit:
             await self._fail_for_good(row, failure.error, failure.thrown or failure.error)
@@ -309,8 +310,8 @@ class Attempts:
     async def _fail_for_good(self, row: StepRow, logged: ErrorInfo, thrown: ErrorInfo) -> None:
         self._fail(row, logged, thrown)
         await self._core.commits.durable()
-        self._run.reached(Point.AFTER_FAILURE, row)
-        self._run.after_step(settled=True)
+        self._pass.reached(Point.AFTER_FAILURE, row)
+        self._pass.after_step(settled=True)
         raise WorkerError(thrown)
 
     def _fail(self, row: StepRow, logged: ErrorInfo, thrown: ErrorInfo, *, silent: bool = False) -> None:
@@ -325,16 +326,16 @@ class Attempts:
 
     # -- the delay before the next attempt
     async def _delay(self, row: StepRow, settings: StepConfig, error: ErrorInfo) -> int:
-        modified = self._run.modifications
+        modified = self._pass.modifications
         if modified is not None and modified.skips_retry_delay(row.name, row.count):
             return 0
         if settings.delay_function is None:
             return settings.delay_after(row.attempts)
-        if self._run.executing == 0:
+        if self._pass.executing == 0:
             self._instance.log_mood(_T.WORKFLOW_WAITING)
         context = StepContext(row.name, row.count, row.attempts, settings.shown, settings.shown_text)
         delay_ms = await delay_before_retry(self._core, self._limits, settings, context, error)
-        self._run.check_attached()
+        self._pass.check_attached()
         return delay_ms
 
     async def _wait_for_retry(self, row: StepRow, error: ErrorInfo, delay_ms: int) -> None:
@@ -343,14 +344,14 @@ class Attempts:
         self._core.store.retry_step(self._instance.key, row.seq, row.due_at)
         detail = json.dumps({"retryDelayMs": delay_ms, "error": error.to_json()})
         self._instance.log(_T.ATTEMPT_ERRORED, step=row.seq, attempt=row.attempts, detail=detail)
-        self._run.after_step()
-        await self._run.wait(row, row.due_at, Wait.end)
+        self._pass.after_step()
+        await self._pass.wait(row, row.due_at, Wait.end)
 
     # -- after a crash or a rest
     async def _recover(self, row: StepRow, settings: StepConfig) -> None:
         """Brings a record of an earlier pass to the start of its next attempt."""
         if row.state is StepState.RETRYING:
-            await self._run.wait(row, row.due_at or 0, Wait.end)
+            await self._pass.wait(row, row.due_at or 0, Wait.end)
         elif row.attempts > settings.limit:
             thrown = ErrorInfo(
                 "WorkflowInternalError", f'Attempt {row.attempts} of step "{row.name}" did not finish'

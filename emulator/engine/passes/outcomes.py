@@ -13,9 +13,9 @@ from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.instance import Instance
 from stepwell.emulator.engine.introspection import Point
 from stepwell.emulator.engine.passes.delays import is_non_retryable, unprefixed
+from stepwell.emulator.engine.passes.pass_ import Pass
 from stepwell.emulator.engine.passes.rollback import TERMINATED, Rollbacks, RollingBack
 from stepwell.emulator.engine.passes.rollback_progress import RollbackProgress
-from stepwell.emulator.engine.passes.run import Run
 from stepwell.emulator.engine.time.retention import Retention
 from stepwell.emulator.storage.records import EventType, Status, StepRow, Trigger
 
@@ -61,58 +61,58 @@ class Outcomes:
         self.retention = Retention(core)
 
     # -- run() returned
-    async def returned(self, run: Run, output: Encoded) -> None:
-        run.reached(Point.BEFORE_END)
-        instance = run.instance
+    async def returned(self, pass_: Pass, output: Encoded) -> None:
+        pass_.reached(Point.BEFORE_END)
+        instance = pass_.instance
         if instance.status in (Status.WAITING_FOR_PAUSE, Status.PAUSED):
             # A pause that was asked for before run() returned wins; after resume it returns again.
             if instance.status is Status.WAITING_FOR_PAUSE:
                 self.pause(instance, rested=False)
             self._core.store.end_while_paused(instance.key)
-            run.release()
+            pass_.release()
             self._ended(instance)
             return
         if self._core.compat.reject_cycles and has_cycle(output):
-            await self.unstorable(run, ErrorInfo("NotSerialisable", "an object that contains itself (a cycle)"))
+            await self.unstorable(pass_, ErrorInfo("NotSerialisable", "an object that contains itself (a cycle)"))
             return
-        self._warn_of_steps(run)
+        self._warn_of_steps(pass_)
         most = instance.workflow.limits.output_bytes
         if most is not None and len(output) * 4 > most and output.size() > most:
             # Cloudflare says of an output that is too large that it cannot be stored (case run-returns-too-large).
             await self.unstorable(
-                run, ErrorInfo("NotSerialisable", f"its size of {output.size()} bytes; the maximum is {most}")
+                pass_, ErrorInfo("NotSerialisable", f"its size of {output.size()} bytes; the maximum is {most}")
             )
             return
-        run.release()
+        pass_.release()
         self.finish(instance, Status.COMPLETE, output=output)
         instance.log(_T.WORKFLOW_COMPLETED)
         await self._over(instance)
 
     # -- run() raised
-    async def raised(self, run: Run, error: ErrorInfo) -> None:
+    async def raised(self, pass_: Pass, error: ErrorInfo) -> None:
         """Errors the instance, after its rollbacks."""
-        run.reached(Point.BEFORE_END)
-        if run.instance.status is Status.PAUSED:  # after resume it raises again
-            self._core.store.end_while_paused(run.instance.key)
-            run.release()
-            self._ended(run.instance)
+        pass_.reached(Point.BEFORE_END)
+        if pass_.instance.status is Status.PAUSED:  # after resume it raises again
+            self._core.store.end_while_paused(pass_.instance.key)
+            pass_.release()
+            self._ended(pass_.instance)
             return
-        self._warn_of_steps(run)
-        rollbacks = self._rollbacks(run)
-        public = self.public_error(run.instance, error)
+        self._warn_of_steps(pass_)
+        rollbacks = self._rollbacks(pass_)
+        public = self.public_error(pass_.instance, error)
         if rollbacks is not None and len(rollbacks):
-            await self.roll_back(run, rollbacks, public, Status.ERRORED)
+            await self.roll_back(pass_, rollbacks, public, Status.ERRORED)
             return
-        run.release()
-        await self._error(run.instance, public)
+        pass_.release()
+        await self._error(pass_.instance, public)
 
-    async def unstorable(self, run: Run, error: ErrorInfo) -> None:
+    async def unstorable(self, pass_: Pass, error: ErrorInfo) -> None:
         """The fatal end: no retry, no rollbacks (area errors)."""
         fatal = _UNSTORABLE_OUTPUT if error.name == "NotSerialisable" else error
         if error.name == "NotSerialisable":
             fatal = ErrorInfo(fatal.name, fatal.message, error.stack, error)
-        run.detach()
-        await self._error(run.instance, fatal)
+        pass_.detach()
+        await self._error(pass_.instance, fatal)
 
     async def _error(self, instance: Instance, error: ErrorInfo) -> None:
         self.finish(instance, Status.ERRORED, error=error)
@@ -134,17 +134,17 @@ class Outcomes:
         legacy = _LEGACY_NON_RETRYABLE
         return ErrorInfo(legacy.name, legacy.message, error.stack, error.cause)
 
-    def _warn_of_steps(self, run: Run) -> None:
-        if run.steps is not None:
-            run.steps.warn_of_abandoned()
+    def _warn_of_steps(self, pass_: Pass) -> None:
+        if pass_.steps is not None:
+            pass_.steps.warn_of_abandoned()
 
-    def _rollbacks(self, run: Run) -> Rollbacks | None:
-        return run.steps.rollbacks if run.steps is not None else None
+    def _rollbacks(self, pass_: Pass) -> Rollbacks | None:
+        return pass_.steps.rollbacks if pass_.steps is not None else None
 
     # -- rollbacks
     async def roll_back(
         self,
-        run: Run,
+        pass_: Pass,
         rollbacks: Rollbacks,
         error: ErrorInfo,
         end: Status,
@@ -159,9 +159,9 @@ class Outcomes:
         `shown` is what the handlers receive, when it is not the instance's error. `progress` is that of an earlier
         execution which was cut off.
         """
-        instance = run.instance
-        run.rolling_back = True
-        run.waits.cancel()
+        instance = pass_.instance
+        pass_.rolling_back = True
+        pass_.waits.cancel()
         if progress is None:
             self.begin_rollback(instance, how)
             if end is Status.ERRORED:
@@ -170,28 +170,28 @@ class Outcomes:
         try:
             outcome = await rolling_back.run(missing or [])
         except HostCrashed as crash:
-            if run.attached:
-                run.owner.crashed(run, crash)
+            if pass_.attached:
+                pass_.owner.crashed(pass_, crash)
             return
-        if not run.attached:
+        if not pass_.attached:
             return
         self._core.store.set_rollback(instance.key, outcome.to_json())
-        run.release()
+        pass_.release()
         if end is Status.ERRORED:
             await self._error(instance, error)
         else:
             await self.terminated(instance, how)
 
     async def continue_rollback(
-        self, run: Run, rollbacks: Rollbacks, missing: list[StepRow], progress: RollbackProgress
+        self, pass_: Pass, rollbacks: Rollbacks, missing: list[StepRow], progress: RollbackProgress
     ) -> None:
         """Runs the handlers that a stop or a crash has left, then ends the instance as it was to end."""
-        values = self._core.store.values(run.instance.key)
+        values = self._core.store.values(pass_.instance.key)
         error, how = TERMINATED, Termination.from_json(values.termination if values is not None else None)
         end = Status.TERMINATED
         if values is not None and values.error is not None:
             error, end = ErrorInfo.from_json(json.loads(values.error)), Status.ERRORED
-        await self.roll_back(run, rollbacks, error, end, missing=missing, how=how, progress=progress)
+        await self.roll_back(pass_, rollbacks, error, end, missing=missing, how=how, progress=progress)
 
     def begin_rollback(self, instance: Instance, how: Termination) -> None:
         """From now on nothing else goes on with the instance. `how` is kept for a process that continues."""

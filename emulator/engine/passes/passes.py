@@ -19,10 +19,10 @@ from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.definitions import WorkflowState
 from stepwell.emulator.engine.instance import Instance
 from stepwell.emulator.engine.passes.outcomes import Outcomes
+from stepwell.emulator.engine.passes.pass_ import Pass
 from stepwell.emulator.engine.passes.queue import Queue
 from stepwell.emulator.engine.passes.recovery import Recovery
 from stepwell.emulator.engine.passes.residency import Residency
-from stepwell.emulator.engine.passes.run import Run
 from stepwell.emulator.engine.passes.starting import Starter
 from stepwell.emulator.engine.passes.table import InstanceTable
 from stepwell.emulator.engine.passes.waker import Waker
@@ -31,7 +31,7 @@ from stepwell.emulator.storage.store import StorageError
 
 
 class Passes:
-    """Puts the parts together; the `RunOwner` of every pass."""
+    """Puts the parts together; the `PassOwner` of every pass."""
 
     def __init__(self, core: Core, workflows: dict[int, WorkflowState], *, replay_always: bool = False) -> None:
         self._core = core
@@ -44,46 +44,46 @@ class Passes:
         self.recovery = Recovery(core, self.table, self.residency, self.starter, self.queue, self.outcomes)
 
     # -- what passes report
-    def ended(self, run: Run) -> None:
-        self.table.detached(run)
+    def ended(self, pass_: Pass) -> None:
+        self.table.detached(pass_)
 
     def wake_by(self, at: int) -> None:
         self.waker.alarm.by(at)
 
-    def resting(self, run: Run) -> None:
-        self.residency.resting(run)
+    def resting(self, pass_: Pass) -> None:
+        self.residency.resting(pass_)
 
-    def drop(self, run: Run) -> None:
-        self.residency.drop(run)
+    def drop(self, pass_: Pass) -> None:
+        self.residency.drop(pass_)
 
     def ask_for_slot(self, instance: Instance) -> None:
         if not self.queue.may_go_on(instance):
             self.queue.put(instance)
 
-    def paused(self, run: Run) -> None:
+    def paused(self, pass_: Pass) -> None:
         """The pass is dropped when the result of its last callback is stored."""
-        self.outcomes.pause(run.instance, rested=False)
+        self.outcomes.pause(pass_.instance, rested=False)
 
-    def superseded(self, run: Run) -> None:
-        self.recovery.superseded(run)
+    def superseded(self, pass_: Pass) -> None:
+        self.recovery.superseded(pass_)
 
-    def crashed(self, run: Run, error: BaseException) -> None:
-        self.recovery.crashed(run, error)
+    def crashed(self, pass_: Pass, error: BaseException) -> None:
+        self.recovery.crashed(pass_, error)
 
-    def cancelled(self, run: Run) -> None:
-        self.recovery.cancelled(run)
+    def cancelled(self, pass_: Pass) -> None:
+        self.recovery.cancelled(pass_)
 
     def set_aside(self, instance: Instance, error: StorageError) -> None:
         self.table.set_aside(instance.key, error)
 
-    async def returned(self, run: Run, output: Encoded) -> None:
-        await self.outcomes.returned(run, output)
+    async def returned(self, pass_: Pass, output: Encoded) -> None:
+        await self.outcomes.returned(pass_, output)
 
-    async def raised(self, run: Run, error: ErrorInfo) -> None:
-        await self.outcomes.raised(run, error)
+    async def raised(self, pass_: Pass, error: ErrorInfo) -> None:
+        await self.outcomes.raised(pass_, error)
 
-    async def unstorable(self, run: Run, error: ErrorInfo) -> None:
-        await self.outcomes.unstorable(run, error)
+    async def unstorable(self, pass_: Pass, error: ErrorInfo) -> None:
+        await self.outcomes.unstorable(pass_, error)
 
     # -- start and stop of the engine, and its code
     async def restore(self) -> None:
@@ -110,12 +110,12 @@ class Passes:
 
     def replace_code(self, workflow: WorkflowState) -> None:
         """New code for a Workflow: each of its passes changes over after the step it is in."""
-        for run in self.table.passes():
-            if run.instance.workflow is not workflow or run.rolling_back:
+        for pass_ in self.table.passes():
+            if pass_.instance.workflow is not workflow or pass_.rolling_back:
                 continue
-            run.supersede = True
-            if run.instance.status in (Status.WAITING, Status.QUEUED):
-                self.residency.drop(run)
+            pass_.supersede = True
+            if pass_.instance.status in (Status.WAITING, Status.QUEUED):
+                self.residency.drop(pass_)
 
     def stop(self) -> None:
         """Detaches every pass: what is not recorded by now happens again after the next start."""
@@ -132,4 +132,4 @@ class Passes:
     @property
     def executing(self) -> int:
         """Callbacks and rollback handlers that run right now."""
-        return sum(run.executing for run in self.table.passes()) + self._core.handlers
+        return sum(pass_.executing for pass_ in self.table.passes()) + self._core.handlers

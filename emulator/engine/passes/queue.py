@@ -140,13 +140,13 @@ class Queue:
         if instance is None:
             return
         self.admission.left(instance.workflow.key)
-        run = self._table.pass_of(instance)
-        if run is None:
+        pass_ = self._table.pass_of(instance)
+        if pass_ is None:
             self._starter.start(instance, PassCause.QUEUE)
             return
         instance.become(Status.RUNNING)
         self._core.store.start(key, self._core.clock.now(), keeps_wake=True)
-        run.go_on()
+        pass_.go_on()
 
     def recount(self) -> None:
         """Takes over the counts of storage."""

@@ -15,11 +15,11 @@ from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.definitions import WorkflowState
 from stepwell.emulator.engine.instance import Instance
 from stepwell.emulator.engine.passes.outcomes import Outcomes
+from stepwell.emulator.engine.passes.pass_ import Pass
 from stepwell.emulator.engine.passes.queue import Queue
 from stepwell.emulator.engine.passes.residency import Residency
 from stepwell.emulator.engine.passes.rollback import Rollbacks
 from stepwell.emulator.engine.passes.rollback_progress import rollback_progress
-from stepwell.emulator.engine.passes.run import Run
 from stepwell.emulator.engine.passes.starting import Starter
 from stepwell.emulator.engine.passes.table import InstanceTable
 from stepwell.emulator.storage.records import EventType, PassCause, Status, StepRow
@@ -64,18 +64,18 @@ class Recovery:
         self._forget_block(key)
 
     # -- crashes and new code
-    def crashed(self, run: Run, error: BaseException) -> None:
+    def crashed(self, pass_: Pass, error: BaseException) -> None:
         _log.warning("the runtime of this run crashed (%s); going on from its last step", error)
-        self._drive_again(run)
+        self._drive_again(pass_)
 
-    def cancelled(self, run: Run) -> None:
-        _log.warning("the code of %s cancelled its own task; going on from its last step", run.instance.id)
-        self._drive_again(run)
+    def cancelled(self, pass_: Pass) -> None:
+        _log.warning("the code of %s cancelled its own task; going on from its last step", pass_.instance.id)
+        self._drive_again(pass_)
 
-    def _drive_again(self, run: Run) -> None:
+    def _drive_again(self, pass_: Pass) -> None:
         """Continues in a new pass."""
-        instance = run.instance
-        run.detach()
+        instance = pass_.instance
+        pass_.detach()
         delay_ms = self._delay_after_crash(instance)
         if delay_ms == 0:
             after_turns(1, lambda: self._again(instance, PassCause.CRASH))
@@ -95,10 +95,10 @@ class Recovery:
         self._crashes[instance.key] = (instance.last_event_id, count)
         return 0 if count == 0 else min(CRASH_DELAY_MS << min(count - 1, 20), LONGEST_CRASH_DELAY_MS)
 
-    def superseded(self, run: Run) -> None:
+    def superseded(self, pass_: Pass) -> None:
         """The code was replaced and the current step is done: the new code continues."""
-        instance = run.instance
-        run.detach()
+        instance = pass_.instance
+        pass_.detach()
         if instance.status is Status.RUNNING:
             after_turns(1, lambda: self._again(instance, PassCause.RELOAD))
         else:
@@ -153,15 +153,15 @@ class Recovery:
             self._starter.begin(instance, records, event, PassCause.PROCESS)
 
     # -- rollbacks
-    async def collect_rollbacks(self, instance: Instance) -> tuple[Run, Rollbacks, list[StepRow]]:
+    async def collect_rollbacks(self, instance: Instance) -> tuple[Pass, Rollbacks, list[StepRow]]:
         """The handlers of an instance that is not in memory, and the steps whose handler is missing.
 
         The pass comes back detached if the runtime ended under it; the rollback then continues in the next one.
         """
-        run, rollbacks, missing, crash = await self._starter.collect_rollbacks(instance)
-        if crash is not None and run.attached and self._core.compat.resume_rollbacks:
-            self.crashed(run, crash)
-        return run, rollbacks, missing
+        pass_, rollbacks, missing, crash = await self._starter.collect_rollbacks(instance)
+        if crash is not None and pass_.attached and self._core.compat.resume_rollbacks:
+            self.crashed(pass_, crash)
+        return pass_, rollbacks, missing
 
     def _continue_rollback(self, instance: Instance) -> None:
         """Continues a rollback that was cut off; without code it waits for code."""
@@ -177,12 +177,12 @@ class Recovery:
     async def _roll_back_again(self, instance: Instance) -> None:
         current_step.set(StepFrame(instance.workflow.name, instance.id, instance.key))
         progress = rollback_progress(self._core.store, instance.key)
-        run, rollbacks, missing = await self.collect_rollbacks(instance)
-        if run.attached:
+        pass_, rollbacks, missing = await self.collect_rollbacks(instance)
+        if pass_.attached:
             task = asyncio.current_task()
             assert task is not None
-            run.roll_back_in(task)
-            await self._outcomes.continue_rollback(run, rollbacks, missing, progress)
+            pass_.roll_back_in(task)
+            await self._outcomes.continue_rollback(pass_, rollbacks, missing, progress)
 
     def unblock_rollbacks(self, workflow: WorkflowState) -> None:
         """Code has come for the Workflow: its rollbacks continue."""

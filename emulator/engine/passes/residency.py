@@ -16,7 +16,7 @@ from stepwell.bindings.room import Room
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.definitions import WorkflowState
 from stepwell.emulator.engine.instance import Instance
-from stepwell.emulator.engine.passes.run import Run
+from stepwell.emulator.engine.passes.pass_ import Pass
 from stepwell.emulator.engine.passes.table import InstanceTable
 from stepwell.emulator.storage.records import Status, StepKind
 
@@ -40,68 +40,68 @@ class Residency:
         self._core = core
         self._table = table
         self._replay_always = replay_always
-        self._resting: OrderedDict[int, Run] = OrderedDict()
-        self._lingering: OrderedDict[int, Run] = OrderedDict()
+        self._resting: OrderedDict[int, Pass] = OrderedDict()
+        self._lingering: OrderedDict[int, Pass] = OrderedDict()
         table.on_forget(self.rouse)
 
     # -- passes that rest
-    def resting(self, run: Run) -> None:
+    def resting(self, pass_: Pass) -> None:
         """Only waits are left of the pass: it stays, lingers or is dropped."""
-        run.leaves = self._replay_always or (self._waits_long(run) and not self._is_kept(run.instance))
-        run.rests_since = self._core.clock.now()
-        self.rouse(run.instance.key)
-        if not run.leaves:
-            self._keep(run, self._resting)
-        elif run.only_waits():
-            self.drop(run)
+        pass_.leaves = self._replay_always or (self._waits_long(pass_) and not self._is_kept(pass_.instance))
+        pass_.rests_since = self._core.clock.now()
+        self.rouse(pass_.instance.key)
+        if not pass_.leaves:
+            self._keep(pass_, self._resting)
+        elif pass_.only_waits():
+            self.drop(pass_)
         else:
-            self._keep(run, self._lingering)
+            self._keep(pass_, self._lingering)
 
-    def _waits_long(self, run: Run) -> bool:
-        at = run.waits.next_at()
+    def _waits_long(self, pass_: Pass) -> bool:
+        at = pass_.waits.next_at()
         if at is None or at - self._core.clock.now() <= REST_MS:
             return False
         # The delay of a retry does not make an instance leave memory (case retries-default-schedule).
-        retries = any(wait.row.kind is StepKind.DO for wait in run.waits)
-        return not retries and run.instance.last_event_id < COSTLY_TO_REPLAY
+        retries = any(wait.row.kind is StepKind.DO for wait in pass_.waits)
+        return not retries and pass_.instance.last_event_id < COSTLY_TO_REPLAY
 
     def _is_kept(self, instance: Instance) -> bool:
         keeps = self._core.introspection.keeps
         return keeps is not None and keeps(instance.workflow.name, instance.id)
 
-    def _keep(self, run: Run, passes: OrderedDict[int, Run]) -> None:
-        passes[run.instance.key] = run
+    def _keep(self, pass_: Pass, passes: OrderedDict[int, Pass]) -> None:
+        passes[pass_.instance.key] = pass_
         while len(passes) > (LINGERING if self.has_left(next(iter(passes.values()))) else RESIDENT):
             _, longest = passes.popitem(last=False)
             if longest.instance.status is Status.WAITING:
                 self.drop(longest)
-        if run.is_in_full_room:  # a queued instance may take its place, now that this pass only waits
-            self._core.slots.announce(run.instance.workflow.key)
+        if pass_.host.is_full:  # a queued instance may take its place, now that this pass only waits
+            self._core.slots.announce(pass_.instance.workflow.key)
 
-    def has_left(self, run: Run) -> bool:
+    def has_left(self, pass_: Pass) -> bool:
         """Whether a lingering pass counts as gone: its next wait begins a new pass."""
-        return run.leaves and self._core.clock.now() - run.rests_since >= REST_MS
+        return pass_.leaves and self._core.clock.now() - pass_.rests_since >= REST_MS
 
     def rouse(self, key: int) -> None:
         """The pass of the instance no longer rests."""
         self._resting.pop(key, None)
         self._lingering.pop(key, None)
 
-    def drop(self, run: Run) -> None:
+    def drop(self, pass_: Pass) -> None:
         """Ends a pass that only waits; its instance continues from its records."""
-        run.detach()
-        self._table.forget(run.instance)
+        pass_.detach()
+        self._table.forget(pass_.instance)
 
     def clear(self) -> None:
         self._resting.clear()
         self._lingering.clear()
 
     # -- the room of hosts in other processes
-    def enter_room(self, run: Run) -> None:
-        room = _room_of(run.instance.workflow)
+    def enter_room(self, pass_: Pass) -> None:
+        room = _room_of(pass_.instance.workflow)
         if room is not None:
             room.on_free(lambda: self._core.slots.announce(0))
-            run.enter(room)
+            pass_.host.enter(room)
 
     def has_room(self, workflow: WorkflowState) -> bool:
         """Whether the host can carry one more pass; a pass that only waits leaves memory for it."""
@@ -111,14 +111,14 @@ class Residency:
     def _make_room(self, room: Room) -> bool:
         """Drops the pass that has waited longest, or one of a queued instance, which starts again at its turn."""
         resting = itertools.chain(self._resting.values(), self._lingering.values())
-        run = _first(resting, room, Status.WAITING) or _first(self._table.passes(), room, Status.QUEUED)
-        if run is not None:
-            self.drop(run)
-        return run is not None
+        pass_ = _first(resting, room, Status.WAITING) or _first(self._table.passes(), room, Status.QUEUED)
+        if pass_ is not None:
+            self.drop(pass_)
+        return pass_ is not None
 
 
-def _first(passes: Iterable[Run], room: Room, status: Status) -> Run | None:
-    return next((run for run in passes if run.instance.status is status and run.is_in(room)), None)
+def _first(passes: Iterable[Pass], room: Room, status: Status) -> Pass | None:
+    return next((pass_ for pass_ in passes if pass_.instance.status is status and pass_.host.is_in(room)), None)
 
 
 def _room_of(workflow: WorkflowState) -> Room | None:

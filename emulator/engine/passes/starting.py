@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from stepwell.bindings.context import StepFrame, current_step
+from stepwell.bindings.errors import HostCrashed
 from stepwell.bindings.ports import RunEvent, Runner
 from stepwell.bindings.values import Encoded
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.instance import Instance
 from stepwell.emulator.engine.introspection import Point, Reached
+from stepwell.emulator.engine.passes.following import follow
+from stepwell.emulator.engine.passes.pass_ import Pass, PassOwner
 from stepwell.emulator.engine.passes.residency import Residency
 from stepwell.emulator.engine.passes.rollback import Rollbacks
-from stepwell.emulator.engine.passes.run import HostCrashed, Run, RunOwner
 from stepwell.emulator.engine.passes.steps import Steps
 from stepwell.emulator.engine.passes.table import InstanceTable
 from stepwell.emulator.engine.run_event import run_event
@@ -22,7 +24,7 @@ _T = EventType
 class Starter:
     """Begins passes; the table owns them from then on."""
 
-    def __init__(self, core: Core, table: InstanceTable, residency: Residency, owner: RunOwner) -> None:
+    def __init__(self, core: Core, table: InstanceTable, residency: Residency, owner: PassOwner) -> None:
         self._core = core
         self._table = table
         self._residency = residency
@@ -78,55 +80,55 @@ class Starter:
 
     def begin(self, instance: Instance, records: list[StepRow], event: RunEvent, cause: PassCause | None) -> None:
         """Begins a pass with these records, without a word in the history."""
-        run = self._attached(instance, event, cause)
-        run.start(Steps(run, records, Rollbacks(instance.workflow.configs)))
+        pass_ = self._attached(instance, event, cause)
+        pass_.start(Steps(pass_, records, Rollbacks(instance.workflow.configs)))
 
-    def _attached(self, instance: Instance, event: RunEvent, cause: PassCause | None) -> Run:
+    def _attached(self, instance: Instance, event: RunEvent, cause: PassCause | None) -> Pass:
         self._table.add(instance)
         if cause is not None:  # the first pass has no cause to keep, and costs no row
             now, version = self._core.clock.now(), instance.workflow.version_key
             self._core.store.add_pass(instance.key, now, cause, version)
-        run = Run(self._core, instance, event, self._owner)
-        self._residency.enter_room(run)
-        self._table.attach(run)
-        return run
+        pass_ = Pass(self._core, instance, event, self._owner)
+        self._residency.enter_room(pass_)
+        self._table.attach(pass_)
+        return pass_
 
     # -- passes on records alone
     async def collect_rollbacks(
         self, instance: Instance
-    ) -> tuple[Run, Rollbacks, list[StepRow], HostCrashed | None]:
+    ) -> tuple[Pass, Rollbacks, list[StepRow], HostCrashed | None]:
         """Follows run() on stored results to find the rollback handlers of an instance that is not in memory.
 
         The instance is rolling back already, so that nothing else continues it meanwhile. Returns the pass, the
         handlers, the steps whose handler is missing, and the crash of the runtime if one cut the search off.
         """
         records, event = self.read(instance)
-        run = self._attached(instance, event, PassCause.ROLLBACK)
+        pass_ = self._attached(instance, event, PassCause.ROLLBACK)
         rollbacks = Rollbacks(instance.workflow.configs, collecting=True)
-        crash = await run.follow(Steps(run, records, rollbacks, stays=True))
+        crash = await follow(pass_, Steps(pass_, records, rollbacks, stays=True))
         registered = {handler.row.seq for handler in rollbacks.newest_first()}
         missing = [row for row in records if row.has_rollback and row.seq not in registered]
-        return run, rollbacks, missing, crash
+        return pass_, rollbacks, missing, crash
 
-    def recorded(self, instance: Instance) -> tuple[Run, Steps]:
+    def recorded(self, instance: Instance) -> tuple[Pass, Steps]:
         """A pass that owns nothing and ends at the first step without a stored result."""
         records, event = self.read(instance)
-        run = Run(self._core, instance, event, self._owner)
-        return run, Steps(run, records, Rollbacks(instance.workflow.configs, collecting=True))
+        pass_ = Pass(self._core, instance, event, self._owner)
+        return pass_, Steps(pass_, records, Rollbacks(instance.workflow.configs, collecting=True))
 
     async def follow_again(self, instance: Instance, runner: Runner) -> Encoded:
         """What run() of a finished instance returns when it is called again on its records, for a check.
 
         Raises what run() raises, and `RunAborted` at a step without a stored result.
         """
-        run, steps = self.recorded(instance)
+        pass_, steps = self.recorded(instance)
         current_step.set(StepFrame(instance.workflow.name, instance.id, instance.key))
         replays = self._core.introspection.replays
-        run.begins_with(runner)
+        pass_.host.begins_with(runner)
         try:
-            output = await runner(run.event, steps if replays is None else replays.begins(instance, steps))
+            output = await runner(pass_.event, steps if replays is None else replays.begins(instance, steps))
         finally:
-            run.end()
+            pass_.host.leave(pass_.event)
         if replays is not None:
             replays.ends(instance)
         return output

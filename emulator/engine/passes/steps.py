@@ -33,8 +33,8 @@ from stepwell.bindings.values.nesting import inside_object
 from stepwell.bindings.values.texts import javascript_text
 from stepwell.emulator.engine import names
 from stepwell.emulator.engine.passes.attempts import Attempts
+from stepwell.emulator.engine.passes.pass_ import Pass
 from stepwell.emulator.engine.passes.rollback import Rollbacks
-from stepwell.emulator.engine.passes.run import Run
 from stepwell.emulator.engine.passes.streams import stored_stream
 from stepwell.emulator.engine.passes.waits import Wait
 from stepwell.emulator.engine.time.timers import due_in
@@ -51,7 +51,7 @@ _ADVISED_TIMEOUT_MS: Final = 30 * 60_000
 class Steps:
     """The `StepPort` of one pass."""
 
-    def __init__(self, run: Run, records: list[StepRow], rollbacks: Rollbacks, *, stays: bool = False) -> None:
+    def __init__(self, pass_: Pass, records: list[StepRow], rollbacks: Rollbacks, *, stays: bool = False) -> None:
         """`stays`: while handlers are collected, a step without a result is never left, so that others go on."""
         self._stays = stays
         #: Calls so far, and how many of them are in a step that is never left.
@@ -60,9 +60,9 @@ class Steps:
         self._unasked = {row.seq: row for row in records if row.parent is None}
         self._first_new: StepRow | None = None
         self.staying = 0
-        self._run = run
-        self._core = run.core
-        self._limits = run.instance.workflow.limits
+        self._pass = pass_
+        self._core = pass_.core
+        self._limits = pass_.instance.workflow.limits
         self._records = {(row.kind, row.name, row.count): row for row in records}
         self._next_seq = records[-1].seq + 1 if records else 1
         self._inside = _by_parent(records)
@@ -73,8 +73,8 @@ class Steps:
         self._counts: Counter[tuple[StepKind, str]] = Counter()
         self._calls = 0
         self.rollbacks = rollbacks
-        self._attempts = Attempts(run)
-        self._most_steps = run.instance.workflow.definition.steps_limit or self._limits.steps
+        self._attempts = Attempts(pass_)
+        self._most_steps = pass_.instance.workflow.definition.steps_limit or self._limits.steps
 
     def has_record(self, identity: tuple[StepKind, str, int]) -> bool:
         return identity in self._records
@@ -92,7 +92,7 @@ class Steps:
         shown = name if isinstance(name, str) else javascript_text(name)
         if not callable(callback):
             raise WorkflowFatalError(f'Step "{shown}" requires a callback function')
-        configs = self._run.instance.workflow.configs
+        configs = self._pass.instance.workflow.configs
         settings = configs.default if config is None else configs.check(shown, config)
         undo = self.rollbacks.check(shown, rollback)
         self._calls += 1
@@ -120,13 +120,13 @@ class Steps:
         return await self._attempts.run(row, settings, callback, is_new=is_new)
 
     async def _begin(self) -> None:
-        run = self._run
-        if run.rolling_back:
+        pass_ = self._pass
+        if pass_.rolling_back:
             raise WorkflowFatalError("Cannot execute steps during rollback phase")
-        await run.before_step()
+        await pass_.before_step()
         if not self._core.commits.can_write():
             await self._core.commits.writable()
-        run.check_attached()
+        pass_.check_attached()
 
     def _arrive(self, kind: StepKind, name: str, config: str, sensitive: bool = False) -> tuple[StepRow, bool]:
         """The record that this call means, and whether it was made just now (and is not stored yet)."""
@@ -152,7 +152,7 @@ class Steps:
             return
         missing = min(unasked.values(), key=lambda row: row.seq)
         self._unasked = {}
-        self._run.instance.warn(
+        self._pass.instance.warn(
             f'run() no longer calls the recorded step "{missing.public_name}", and called "{new.public_name}", '
             "which has no record: a step that is renamed runs again, and its earlier result is not used"
         )
@@ -162,7 +162,7 @@ class Steps:
         self.warn_of_renamed()
         for row in self._records.values():
             if row.kind is StepKind.DO and row.state in (StepState.IN_FLIGHT, StepState.RETRYING):
-                self._run.instance.warn(
+                self._pass.instance.warn(
                     f'step "{row.public_name}" was abandoned: run() ended without awaiting it', step=row.seq
                 )
 
@@ -184,7 +184,7 @@ class Steps:
             'step "%s" is called inside the callback of another step: when that is retried, this one runs again '
             "under the next count",
             row.public_name,
-            extra={"instance": self._run.instance},
+            extra={"instance": self._pass.instance},
         )
 
     def _warn_of_timeout(self, row: StepRow, timeout_ms: int) -> None:
@@ -194,7 +194,7 @@ class Steps:
                 'step "%s" has a timeout of %s; Cloudflare advises 30 minutes at most',
                 row.public_name,
                 describe_ms(timeout_ms),
-                extra={"instance": self._run.instance},
+                extra={"instance": self._pass.instance},
             )
 
     def _pass_over(self, outer: StepRow) -> None:
@@ -205,7 +205,7 @@ class Steps:
 
     def _new_row(self, identity: tuple[StepKind, str, int], config: str, sensitive: bool) -> StepRow:
         frame = current_step.get()
-        parent = frame.seq if frame is not None and frame.instance_key == self._run.instance.key else None
+        parent = frame.seq if frame is not None and frame.instance_key == self._pass.instance.key else None
         seq = self._next_seq
         self._next_seq += 1
         kind, name, count = identity
@@ -229,7 +229,7 @@ class Steps:
 
     def _stored(self, row: StepRow) -> StepResult:
         if row.stream is not None:
-            return stored_stream(self._core.store, self._run.instance.key, row.seq)
+            return stored_stream(self._core.store, self._pass.instance.key, row.seq)
         return Encoded(row.output if row.output is not None else UNDEFINED_TEXT)
 
     # -- sleep
@@ -263,14 +263,14 @@ class Steps:
         await self._end_of_records(row)
         if is_new:
             row.due_at = due_in(self._core.clock, int(ms))
-            self._core.store.insert_step(self._run.instance.key, row, site)
-            self._run.instance.log(_T.SLEEP_STARTED, step=row.seq)
+            self._core.store.insert_step(self._pass.instance.key, row, site)
+            self._pass.instance.log(_T.SLEEP_STARTED, step=row.seq)
             if self._skips(row):
                 row.due_at = row.started_at
-        await self._run.wait(row, row.due_at or 0, self._slept)
+        await self._pass.wait(row, row.due_at or 0, self._slept)
 
     def _skips(self, row: StepRow) -> bool:
-        modified = self._run.modifications
+        modified = self._pass.modifications
         return modified is not None and modified.skips_sleep(row.kind, row.name, row.count)
 
     def _slept(self, wait: Wait) -> None:
@@ -281,8 +281,8 @@ class Steps:
         row.state = StepState.COMPLETED
         row.ended_at = self._core.clock.now()
         row.output = output
-        self._core.store.complete_step(self._run.instance.key, row)
-        self._run.instance.log(event, step=row.seq)
+        self._core.store.complete_step(self._pass.instance.key, row)
+        self._pass.instance.log(event, step=row.seq)
 
     # -- waitForEvent
     async def wait_for_event(self, name: object, options: object, site: CallSite | None = None) -> Encoded:
@@ -301,8 +301,8 @@ class Steps:
         if is_new:
             row.due_at = due_in(self._core.clock, int(timeout_ms))
             timeout = ("timeout",) if given.get("timeout") is not None else ()
-            self._core.store.insert_step(self._run.instance.key, row, site, timeout)
-            self._run.instance.log(_T.WAIT_STARTED, step=row.seq)
+            self._core.store.insert_step(self._pass.instance.key, row, site, timeout)
+            self._pass.instance.log(_T.WAIT_STARTED, step=row.seq)
             if self._forced_timeout(row):
                 row.due_at = row.started_at
         self._expected.pop(row.seq, None)
@@ -310,9 +310,9 @@ class Steps:
         try:
             output = None if over or self._comes_after(row, kind) else self._take_buffered(row, kind)
         except StorageError as error:
-            raise self._run.unreadable(error) from None
+            raise self._pass.unreadable(error) from None
         if output is None:
-            output = await self._run.wait(row, row.due_at or 0, self._timed_out, kind)
+            output = await self._pass.wait(row, row.due_at or 0, self._timed_out, kind)
         return output if output is not None else UNDEFINED_TEXT
 
     def _wait_timeout(self, name: str, given: Mapping[str, object]) -> int | float:
@@ -332,7 +332,7 @@ class Steps:
         return ms
 
     def _forced_timeout(self, row: StepRow) -> bool:
-        modified = self._run.modifications
+        modified = self._pass.modifications
         return modified is not None and modified.times_out_waiting(row.name, row.count)
 
     def _overdue(self, row: StepRow) -> bool:
@@ -349,14 +349,14 @@ class Steps:
         return bool(expected)
 
     def _take_buffered(self, row: StepRow, kind: str) -> Encoded | None:
-        modified = self._run.modifications
+        modified = self._pass.modifications
         if modified is not None and modified.ignores_events(kind):
             mocked = modified.event(kind, row.name, row.count)
             if mocked is None:
                 return None
             at = self._core.clock.now() if mocked.at is None else mocked.at
             return self._received(row, kind, mocked.payload, at)
-        event = self._core.store.claim_event(self._run.instance.key, kind, row.seq)
+        event = self._core.store.claim_event(self._pass.instance.key, kind, row.seq)
         if event is None:
             return None
         return self._received(row, kind, Encoded(event.payload), event.received_at)
@@ -383,8 +383,8 @@ class Steps:
         row.state = StepState.FAILED
         row.ended_at = self._core.clock.now()
         row.error = json.dumps(error.info.to_json())
-        self._core.store.fail_step(self._run.instance.key, row.seq, row.ended_at, row.error)
-        self._run.instance.log(_T.WAIT_TIMED_OUT, step=row.seq)
+        self._core.store.fail_step(self._pass.instance.key, row.seq, row.ended_at, row.error)
+        self._pass.instance.log(_T.WAIT_TIMED_OUT, step=row.seq)
         wait.fail(WorkerError(error.info))
 
 

@@ -12,7 +12,7 @@ from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.definitions import WorkflowState
 from stepwell.emulator.engine.instance import Instance
 from stepwell.emulator.engine.lifecycle import BUSY
-from stepwell.emulator.engine.passes.run import Run
+from stepwell.emulator.engine.passes.pass_ import Pass
 from stepwell.emulator.storage.store import Damaged, StorageError
 
 _log = logging.getLogger("stepwell.engine")
@@ -25,7 +25,7 @@ class InstanceTable:
         self._core = core
         self.workflows = workflows
         self._instances: dict[int, Instance] = {}
-        self._passes: dict[int, Run] = {}
+        self._passes: dict[int, Pass] = {}
         #: Instances that cannot be read: they stay as they are stored.
         self._aside: set[int] = set()
         self._forgotten: list[Callable[[int], None]] = []
@@ -85,18 +85,18 @@ class InstanceTable:
             callback(instance.key)
 
     # -- passes
-    def attach(self, run: Run) -> None:
-        self._passes[run.instance.key] = run
+    def attach(self, pass_: Pass) -> None:
+        self._passes[pass_.instance.key] = pass_
 
-    def detached(self, run: Run) -> None:
-        if self._passes.get(run.instance.key) is run:
-            del self._passes[run.instance.key]
+    def detached(self, pass_: Pass) -> None:
+        if self._passes.get(pass_.instance.key) is pass_:
+            del self._passes[pass_.instance.key]
 
-    def pass_of(self, instance: Instance) -> Run | None:
+    def pass_of(self, instance: Instance) -> Pass | None:
         """The pass that owns the instance now."""
         return self._passes.get(instance.key)
 
-    def passes(self) -> list[Run]:
+    def passes(self) -> list[Pass]:
         return list(self._passes.values())
 
     # -- instances that cannot be read
@@ -132,9 +132,9 @@ class InstanceTable:
         )
 
     def _let_go(self, instance: Instance) -> None:
-        run = self.pass_of(instance)
-        if run is not None:
-            run.detach()
+        pass_ = self.pass_of(instance)
+        if pass_ is not None:
+            pass_.detach()
         if instance.status in BUSY:
             self._core.slots.change(instance.workflow.key, -1)
         self.forget(instance)
@@ -142,6 +142,6 @@ class InstanceTable:
     def close(self) -> None:
         """Detaches every pass: what is not recorded by now happens again after the next start."""
         self.closed = True
-        for run in self.passes():
-            run.detach()
+        for pass_ in self.passes():
+            pass_.detach()
         self._instances.clear()

@@ -82,16 +82,16 @@ class Waker:
         instance = self._table.load(key)
         if instance is None:
             return
-        run, cause = self._table.pass_of(instance), PassCause.EVENT if by_event else PassCause.WAKE
+        pass_, cause = self._table.pass_of(instance), PassCause.EVENT if by_event else PassCause.WAKE
         if instance.status is Status.WAITING and not self._queue.may_go_on(instance):
             self._queue.put(instance)
-        elif run is not None and run.leaves:
-            self._residency.drop(run)
+        elif pass_ is not None and pass_.leaves:
+            self._residency.drop(pass_)
             self._starter.start(instance, cause)
-        elif run is not None:
+        elif pass_ is not None:
             self._residency.rouse(key)
-            if not run.progress():
-                self._core.store.set_wake(key, run.waits.next_at())
+            if not pass_.progress():
+                self._core.store.set_wake(key, pass_.waits.next_at())
         elif instance.status is Status.WAITING:
             self._starter.start(instance, cause)
         else:

@@ -49,15 +49,15 @@ async def check_replay(core: Core, passes: Passes, instance: Instance, runner: R
     """Compares calls of steps, then the end, if there is one."""
     findings: list[Finding] = []
     replays = Replays(findings.append)
-    run, steps = passes.starter.recorded(instance)
+    pass_, steps = passes.starter.recorded(instance)
     before = recorded_trace(core.store.steps(instance.key, with_outputs=False), instance.workflow.version_id)
     replays.expect(instance, before)
     traced = replays.begins(instance, steps)
-    run.begins_with(runner)
+    pass_.host.begins_with(runner)
     try:
-        end = await _followed(core, asyncio.get_running_loop().create_task(_call(runner, run.event, traced)))
+        end = await _followed(core, asyncio.get_running_loop().create_task(_call(runner, pass_.event, traced)))
     finally:
-        run.end()
+        pass_.host.leave(pass_.event)
     made = traced.trace.calls
     if not findings and (end.output is not None or end.error is not None):
         replays.ends(instance)

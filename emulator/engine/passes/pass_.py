@@ -9,22 +9,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from types import CodeType, CoroutineType
 from typing import Any, Final, Protocol
 
 from stepwell.bindings.context import StepFrame, current_step
-from stepwell.bindings.errors import ErrorInfo, NotSerialisable, RunAborted, error_info
-from stepwell.bindings.errors import HostCrashed as HostCrashed
-from stepwell.bindings.escapes import is_ctrl_c, is_order
-from stepwell.bindings.ports import RemoteRunner, RunEvent, Runner, StepPort, is_remote
-from stepwell.bindings.room import Room
+from stepwell.bindings.errors import ErrorInfo, HostCrashed, NotSerialisable, RunAborted, error_info
+from stepwell.bindings.escapes import is_order
+from stepwell.bindings.ports import RunEvent
 from stepwell.bindings.values import Encoded
-from stepwell.emulator.clock import breathe, turns
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.instance import Instance
-from stepwell.emulator.engine.introspection import Point, Reached, RecordedSteps
-from stepwell.emulator.engine.passes.rollback import Rollbacks
+from stepwell.emulator.engine.introspection import Point, Reached
+from stepwell.emulator.engine.passes.host_place import HostPlace
+from stepwell.emulator.engine.passes.settling import CodeWatch
+from stepwell.emulator.engine.passes.step_ports import PassSteps
 from stepwell.emulator.engine.passes.waits import Wait, Waits
 from stepwell.emulator.storage.records import EventType, Status, StepKind, StepRow
 from stepwell.emulator.storage.store import StorageError
@@ -39,62 +39,20 @@ _POINT_OF_WAIT: Final = {
 }
 
 
-#: Rounds of settling for branches side by side: one of them may be on its way to a step through code of its own.
-_ROUNDS: Final = 8
-#: Turns of the loop within which followed code comes from one recorded step to the next.
-_TURNS_TO_SETTLE: Final = 32
-
-
-class PassSteps(RecordedSteps, Protocol):
-    """The steps of a pass, as the pass itself needs them."""
-
-    rollbacks: Rollbacks
-
-    def warn_of_renamed(self) -> None:
-        """Says when the code asks for new steps and not for recorded ones, as far as it has gone."""
-        ...
-
-    def warn_of_abandoned(self) -> None:
-        """The same at the end of run(), and which steps it leaves unfinished."""
-        ...
-
-    def claim(self, wait: Wait) -> bool:
-        """Gives a waiting step the oldest event of its type; False when there is none."""
-        ...
-
-    def expects_no_more(self) -> bool:
-        """The code has gone as far as it can; whether events were held back until now."""
-        ...
-
-
-class FollowedSteps(PassSteps, Protocol):
-    """The steps of a pass that is followed on its records."""
-
-    @property
-    def arrivals(self) -> int:
-        """How often a step was called so far."""
-        ...
-
-    @property
-    def staying(self) -> int:
-        """How many of these calls are in a step without a result, which they never leave."""
-        ...
-
-
-class RunOwner(Protocol):
+class PassOwner(Protocol):
     """What a pass reports to."""
 
-    def ended(self, run: Run) -> None:
+    def ended(self, pass_: Pass) -> None:
         """The pass no longer owns its instance."""
         ...
 
     def wake_by(self, at: int) -> None: ...
 
-    def resting(self, run: Run) -> None:
+    def resting(self, pass_: Pass) -> None:
         """Everything waits; the pass may be dropped."""
         ...
 
-    def drop(self, run: Run) -> None:
+    def drop(self, pass_: Pass) -> None:
         """Ends the pass; its instance goes on from its records."""
         ...
 
@@ -102,19 +60,19 @@ class RunOwner(Protocol):
         """An instance that waits goes on by itself; queued when no slot is free."""
         ...
 
-    def paused(self, run: Run) -> None: ...
+    def paused(self, pass_: Pass) -> None: ...
 
-    def superseded(self, run: Run) -> None: ...
+    def superseded(self, pass_: Pass) -> None: ...
 
-    async def returned(self, run: Run, output: Encoded) -> None: ...
+    async def returned(self, pass_: Pass, output: Encoded) -> None: ...
 
-    async def raised(self, run: Run, error: ErrorInfo) -> None: ...
+    async def raised(self, pass_: Pass, error: ErrorInfo) -> None: ...
 
-    async def unstorable(self, run: Run, error: ErrorInfo) -> None: ...
+    async def unstorable(self, pass_: Pass, error: ErrorInfo) -> None: ...
 
-    def crashed(self, run: Run, error: BaseException) -> None: ...
+    def crashed(self, pass_: Pass, error: BaseException) -> None: ...
 
-    def cancelled(self, run: Run) -> None:
+    def cancelled(self, pass_: Pass) -> None:
         """Somebody else has cancelled the task of the pass: user code can, which has it as its current one."""
         ...
 
@@ -123,42 +81,44 @@ class RunOwner(Protocol):
         ...
 
 
-class Run:
+class Pass:
     """The machinery of one pass; `steps` is what user code sees of it."""
 
-    def __init__(self, core: Core, instance: Instance, event: RunEvent, owner: RunOwner) -> None:
+    def __init__(self, core: Core, instance: Instance, event: RunEvent, owner: PassOwner) -> None:
         self.core = core
         self.instance = instance
         self.event = event
         self.owner = owner
+        self.steps: PassSteps | None = None
         self.waits = Waits()
-        self.executing = 0
+        self.host = HostPlace()
+        self.modifications = core.introspection.of(instance.workflow.name, instance.id)
+        #: Whether the pass still owns the instance.
         self.attached = True
+        #: Callbacks that run right now.
+        self.executing = 0
         self.rolling_back = False
+        #: New code waits to continue the instance.
         self.supersede = False
-        #: Rests, and starts anew at its wake; until then code that awaits something of its own may go on.
+        #: The pass is to leave memory; until then, code that awaits something which is not a step may continue.
         self.leaves = False
-        #: When it came to rest the last time.
+        #: When the pass came to rest the last time.
         self.rests_since = 0
         #: Steps whose stream is being stored.
         self.streaming: set[int] = set()
-        self.modifications = core.introspection.of(instance.workflow.name, instance.id)
-        self._gate: asyncio.Future[None] | None = None
-        self._settling = False
-        #: How often the code was let go on since it called a step.
-        self._rounds = 0
-        #: What runs the code in another process, and is told when the pass is over.
-        self._remote: RemoteRunner | None = None
-        self._room: Room | None = None
-        self._asking: asyncio.Task[None] | None = None
-        self._quiet = False
         self._task: asyncio.Task[Any] | None = None
-        self.steps: PassSteps | None = None
+        #: Steps that may not begin yet wait here.
+        self._gate: asyncio.Future[None] | None = None
+        self._watch = CodeWatch(core.settling, self._settle)
 
     # -- the pass
     def start(self, steps: PassSteps) -> None:
         self.steps = steps
-        self._task = asyncio.get_running_loop().create_task(self._main(steps))
+        self.runs_in(asyncio.get_running_loop().create_task(self._main(steps)))
+
+    def runs_in(self, task: asyncio.Task[Any]) -> None:
+        """The task that runs the code; it is cancelled when the pass is detached."""
+        self._task = task
 
     async def _main(self, steps: PassSteps) -> None:
         try:
@@ -172,7 +132,7 @@ class Run:
         runner = instance.workflow.runner
         if runner is None:
             return
-        self.begins_with(runner)
+        self.host.begins_with(runner)
         current_step.set(StepFrame(instance.workflow.name, instance.id, instance.key))
         try:
             replays = self.core.introspection.replays
@@ -193,34 +153,6 @@ class Run:
             if await self._may_end():
                 self._tell_end()
                 await self.owner.returned(self, output)
-
-    async def follow(self, steps: FollowedSteps) -> HostCrashed | None:
-        """Runs the code on stored results as far as these lead; what comes of it is ignored.
-
-        Returns the end of the runtime, when that is what ended the code. Code that stays in a step is left there
-        until the pass is detached or rolled back.
-        """
-        self.steps = steps
-        runner = self.instance.workflow.runner
-        if runner is None:
-            return None
-        self.begins_with(runner)
-        task = asyncio.get_running_loop().create_task(_ignoring(runner, self.event, steps))
-        self._task = task
-        arrivals = -1
-        while self.attached and not (arrivals == steps.arrivals and (task.done() or steps.staying)):
-            arrivals = steps.arrivals
-            await self._let_settle(task)
-        return task.result() if task.done() and not task.cancelled() else None
-
-    async def _let_settle(self, task: asyncio.Task[HostCrashed | None]) -> None:
-        """Gives followed code the time to come to its next steps."""
-        if self._remote is not None and not task.done():
-            asking = asyncio.get_running_loop().create_task(self._remote.quiesce(self.event))
-            await asyncio.wait({task, asking}, return_when=asyncio.FIRST_COMPLETED)
-            asking.cancel()
-        await turns(_TURNS_TO_SETTLE)
-        await breathe()
 
     def roll_back_in(self, task: asyncio.Task[None]) -> None:
         """Ends the code of the pass; the pass still owns the instance while `task` rolls it back."""
@@ -273,40 +205,14 @@ class Run:
             self._gate.cancel()
         if self._task is not None:
             self._task.cancel()
-        self.end()
+        self.host.leave(self.event)
 
     def release(self) -> None:
         """The pass has ended by itself: nothing is left to cancel but what its code forgot to await."""
         self.attached = False
         self.owner.ended(self)
         self.waits.cancel()
-        self.end()
-
-    # -- what the pass holds in the process that runs its code
-    def enter(self, room: Room) -> None:
-        """Takes a place in the room of the host until the pass is over."""
-        self._room = room
-        room.enter()
-
-    def is_in(self, room: Room) -> bool:
-        return self._room is room
-
-    @property
-    def is_in_full_room(self) -> bool:
-        return self._room is not None and self._room.is_full
-
-    def begins_with(self, runner: Runner) -> None:
-        """The code is about to be called by `runner`."""
-        self._remote = runner if is_remote(runner) else None
-
-    def end(self) -> None:
-        """Nothing is asked of the code any more, so that its host can free what the pass holds."""
-        remote, self._remote = self._remote, None
-        room, self._room = self._room, None
-        if remote is not None:
-            remote.release(self.event)
-        if room is not None:
-            room.leave()
+        self.host.leave(self.event)
 
     def unreadable(self, error: StorageError) -> RunAborted:
         """To be raised where a step cannot read what it needs: user code must not take that for its own error."""
@@ -341,7 +247,7 @@ class Run:
         """Lets a step begin: not while a pause is asked for, new code waits, or no slot is free."""
         self.check_attached()
         self.leaves = False
-        self._rounds = 0
+        self._watch.restart()
         if self.core.stopping and not _is_inside_a_step(self.instance):
             await self.core.hold_while_stopping()
         while self._holds_back():
@@ -351,16 +257,17 @@ class Run:
             self.check_attached()
 
     def _holds_back(self) -> bool:
+        """Whether a step must wait before it begins. Raises `RunAborted` when the pass ends here instead."""
         instance = self.instance
         if instance.status is Status.RUNNING and not self.supersede:
             return False
         if instance.status is Status.PAUSED:
-            # Only here, not once its last result is stored: run() may also end without another step.
+            # Not already when its last result was stored: run() may also end without another step.
             self.owner.drop(self)
             raise RunAborted
         if self.executing:
             # Steps inside a callback belong to the step that executes, which nothing holds back.
-            return not _is_inside_a_step(instance) and (self.supersede or instance.status is not Status.RUNNING)
+            return not _is_inside_a_step(instance)
         if self.supersede:
             self.owner.superseded(self)
             raise RunAborted
@@ -401,7 +308,7 @@ class Run:
     def _rest_soon(self) -> None:
         """The instance waits from now on, unless the code goes on to another step."""
         if self.executing == 0 and len(self.waits):
-            self._settle_soon()
+            self._watch.look_soon()
 
     def after_step(self, *, settled: bool = False) -> None:
         """The attempt is stored; goes on unless the pass ends here. `settled`: no attempt of the step follows."""
@@ -422,7 +329,7 @@ class Run:
         future: asyncio.Future[Encoded | None] = asyncio.get_running_loop().create_future()
         self.waits.add(Wait(row, due_at, future, on_due, event_type))
         self.note_waiting()
-        self._settle_soon()
+        self._watch.look_soon()
         return await future
 
     def only_waits(self) -> bool:
@@ -430,7 +337,7 @@ class Run:
 
         False where that cannot be told: of branches side by side, one may await something that is not a step.
         """
-        return self._task is not None and _innermost_code(self._task) is Run.wait.__code__
+        return self._task is not None and _innermost_code(self._task) is Pass.wait.__code__
 
     def note_waiting(self) -> None:
         """Something waits; when nothing executes, the instance as a whole does."""
@@ -487,46 +394,55 @@ class Run:
             self.waits.remove(wait)
         if not due and not claimed:
             return False
-        self._rounds = 0
+        self._watch.restart()
         status = self.instance.status
         self._become(Status.RUNNING if status is Status.WAITING else status)
-        self._settle_soon()
+        self._watch.look_soon()
         return True
 
-    def _settle_soon(self) -> None:
-        if not self._settling:
-            self._settling = True
-            self.core.settling.add(self._settle)
-
+    # -- settling
     def _settle(self) -> None:
-        """User code has gone as far as it can: if only waits are left, the instance rests."""
+        """The code has probably come as far as it can: see what state the pass is in, and act on it."""
         with self.core.commits.or_stop():
-            self._rest_if_settled()
+            if not self.attached or self._may_call_another_step() or self._delivers_held_events():
+                return
+            _ON_SETTLED[self.state()](self)
 
-    def _rest_if_settled(self) -> None:
-        self._settling = False
-        if not self.attached:
-            return
-        if not self.executing and len(self.waits) and self._may_go_on():
-            return
-        self._quiet = False
-        if self.steps is not None and self.steps.expects_no_more() and self.progress():
-            return
-        if self.executing or not len(self.waits) or self.instance.status is Status.QUEUED:
-            return
-        at = self.waits.next_at()
-        if at is not None and at <= self.core.clock.now():
-            if self.instance.status is Status.RUNNING:
-                self.progress()
-            return  # one that waits is woken by the alarm, with the slot that it needs
-        if self.supersede:
-            self.owner.superseded(self)
-            return
+    def _may_call_another_step(self) -> bool:
+        """Whether code of run() gets more time before it counts as waiting."""
+        if self.executing or not len(self.waits):
+            return False
+        if self.host.remote is not None:
+            return self._watch.host_may_call_another_step(self.host.remote, self.event)
+        return self._watch.may_call_another_step(self.only_waits)
+
+    def _delivers_held_events(self) -> bool:
+        """Hands out events that were held back for waits which the code has not reached."""
+        self._watch.has_settled()
+        return self.steps is not None and self.steps.expects_no_more() and self.progress()
+
+    def state(self) -> PassState:
+        """The state of a pass whose code has come as far as it can. The first that applies counts."""
+        status, at = self.instance.status, self.waits.next_at()
+        if self.executing:
+            return PassState.EXECUTING
+        if at is None:
+            return PassState.RUNNING
+        if status is Status.QUEUED:
+            return PassState.QUEUED
+        if at <= self.core.clock.now():
+            return PassState.DUE if status is Status.RUNNING else PassState.DUE_WITHOUT_SLOT
+        return PassState.REPLACED if self.supersede else PassState.WAITING
+
+    def _be_replaced(self) -> None:
+        self.owner.superseded(self)
+
+    def _rest(self) -> None:
         if self.instance.status is Status.RUNNING:
             self._become(Status.WAITING)
         if self.core.introspection.at_point is not None:
             self._tell_waits()
-            if not self.attached:
+            if not self.attached:  # a test has crashed the engine at that point
                 return
         if self.steps is not None:
             self.steps.warn_of_renamed()
@@ -534,31 +450,32 @@ class Run:
             self.core.introspection.replays.rests(self.instance)
         self.owner.resting(self)
 
-    def _may_go_on(self) -> bool:
-        """Whether code of run() gets more time to call its next step before it counts as waiting."""
-        if self._remote is not None:
-            if not self._quiet:
-                self._ask_host(self._remote)
-            return not self._quiet
-        self._rounds += 1
-        if self._rounds > _ROUNDS or self.only_waits():
-            return False
-        self._settle_soon()
-        return True
+    def _stay(self) -> None:
+        """Something else continues the pass."""
 
-    def _ask_host(self, remote: RemoteRunner) -> None:
-        """Turns of our loop say nothing about code in another process: it must say itself that it only waits."""
-        if self._asking is None:
-            self.core.settling.hold()
-            self._asking = asyncio.get_running_loop().create_task(remote.quiesce(self.event))
-            self._asking.add_done_callback(self._host_is_quiet)
 
-    def _host_is_quiet(self, asking: asyncio.Task[None]) -> None:
-        self._asking = None
-        self.core.settling.release()
-        if not asking.cancelled() and asking.exception() is None and not self._settling:
-            self._quiet = True
-            self._settle()
+class PassState(StrEnum):
+    """What a pass does once its code has come as far as it can."""
+
+    EXECUTING = "executing"
+    RUNNING = "running"
+    QUEUED = "queued"
+    DUE = "due"
+    DUE_WITHOUT_SLOT = "due without a slot"
+    REPLACED = "replaced"
+    WAITING = "waiting"
+
+
+#: What happens to a pass in each state.
+_ON_SETTLED: Final[Mapping[PassState, Callable[[Pass], object]]] = {
+    PassState.EXECUTING: Pass._stay,  # the end of the callback continues it
+    PassState.RUNNING: Pass._stay,  # code between two steps, or the end of run()
+    PassState.QUEUED: Pass._stay,  # the slot that it waits for
+    PassState.DUE: Pass.progress,
+    PassState.DUE_WITHOUT_SLOT: Pass._stay,  # the alarm, which asks for the slot first
+    PassState.REPLACED: Pass._be_replaced,
+    PassState.WAITING: Pass._rest,
+}
 
 
 def _is_inside_a_step(instance: Instance) -> bool:
@@ -573,18 +490,6 @@ def _innermost_code(task: asyncio.Task[Any]) -> CodeType | None:
     while isinstance(awaited, CoroutineType):
         code, awaited = awaited.cr_code, awaited.cr_await
     return code
-
-
-async def _ignoring(runner: Runner, event: RunEvent, steps: StepPort) -> HostCrashed | None:
-    try:
-        await runner(event, steps)
-    except HostCrashed as crash:
-        return crash
-    except (Exception, asyncio.CancelledError, KeyboardInterrupt, SystemExit) as error:
-        if is_ctrl_c(error):
-            raise
-        _log.debug("followed run() to %r", error)
-    return None
 
 
 async def _wait_with_others(shared: asyncio.Future[None]) -> None:
