@@ -94,18 +94,31 @@ function extendPlugin(plugin) {
 const exportedBy = (options) => exportsOf.get(shapeOf(options).name(options)) ?? {};
 const hasWorkflows = (options) => shapeOf(options).workflows(options).length > 0 || Object.keys(exportedBy(options)).length > 0;
 
-function bindingOf(options, { binding, name, script }) {
+/** Whether options of a binding cross as JSON. */
+function jsonOptions(options, { name, script }) {
   const date = shapeOf(options).date(options) ?? dates.get(`${script}/${name}`);
-  const settings = { token: session.token, workflow: name, jsonOptions: date !== undefined && date < OPTIONS_ARE_VALUES_FROM };
+  return date !== undefined && date < OPTIONS_ARE_VALUES_FROM;
+}
+
+function bindingOf(options, workflow) {
+  const { binding, name } = workflow;
+  const settings = { token: session.token, workflow: name, jsonOptions: jsonOptions(options, workflow) };
   return { name: binding, wrapped: { moduleName: BINDING, innerBindings: [engineBinding("engine"), json("settings", settings)] } };
 }
 
 /** What our entry finds in `env`, and takes out. 4.x gives a plugin no name of the Worker, but each Workflow has it by now. */
 function hostBindings(options) {
   const shape = shapeOf(options);
-  const isHost = hosting.has(shape.name(options)) || shape.workflows(options).some(({ script }) => hosting.has(script));
+  const workflows = shape.workflows(options);
+  const isHost = hosting.has(shape.name(options)) || workflows.some(({ script }) => hosting.has(script));
   if (!isHost) return [];
-  const settings = { token: session.token, workflows: {}, exports: exportedBy(options), console: "unchanged" };
+  const settings = {
+    token: session.token,
+    workflows: Object.fromEntries(workflows.map(({ binding, name }) => [binding, name])), // in this isolate they know their pass
+    exports: exportedBy(options),
+    jsonOptions: workflows.some((workflow) => jsonOptions(options, workflow)),
+    console: "unchanged",
+  };
   return [engineBinding("__STEPWELL_ENGINE"), json("__STEPWELL", settings)];
 }
 

@@ -2,27 +2,37 @@
 import { readFileSync } from "node:fs";
 
 const read = (name) => readFileSync(new URL(`../${name}.mjs`, import.meta.url), "utf8");
+const IMPORT = /(["'])\.\/(\w+)\.mjs\1/g;
 
-const SHARED = ["bridge", "codec", "errors", "run_key", "workflow"];
-const PASSES = [...SHARED, "migrations", "pipelined", "runs", "scope", "setup", "site", "step", "steps", "streams", "wire"];
 const ALS = 'export { AsyncLocalStorage } from "node:async_hooks";\n';
+// Where only the binding is, no pass runs.
+const NO_SCOPE = "export const currentScope = () => undefined;\n";
 
 /** The module name of the binding. */
 export const BINDING = "stepwell:binding";
 
+/** The texts of modules and of all that they import, by name. `replaced` has those that are others here. */
+function withImports(names, replaced) {
+  const texts = {};
+  const add = (name) => {
+    if (name in texts) return;
+    texts[name] = replaced[name] ?? read(name);
+    for (const [, , imported] of texts[name].matchAll(IMPORT)) add(imported);
+  };
+  names.forEach(add);
+  return texts;
+}
+
 /** The binding's modules, internal: no import of the project reaches them. */
 export function bindingModules() {
-  const renamed = (text) => text.replaceAll(/"\.\/(\w+)\.mjs"/g, '"stepwell:$1"');
-  const shared = SHARED.map((name) => ({ name: `stepwell:${name}`, esModule: renamed(read(name)), internal: true }));
+  const renamed = (text) => text.replaceAll(IMPORT, '"stepwell:$2"');
+  const shared = Object.entries(withImports(["bridge", "run_key", "workflow"], { scope: NO_SCOPE }));
   const binding = { name: BINDING, esModule: read("devserver/binding"), internal: true };
-  return [...shared, binding];
+  return [...shared.map(([name, text]) => ({ name: `stepwell:${name}`, esModule: renamed(text), internal: true })), binding];
 }
 
 /** The texts of the modules that take the engine's passes, by name. */
-export function passModules() {
-  const texts = Object.fromEntries(PASSES.map((name) => [name, read(name)]));
-  return { ...texts, stepwell_als: ALS };
-}
+export const passModules = () => withImports(["runs", "setup"], { stepwell_als: ALS });
 
 /** The module that becomes the main one: all that the user's has, and one more entrypoint, to which the engine's sockets lead. */
 export const entryOf = (runs) => (main) => `import "./setup.mjs";
