@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from stepwell.bindings.durations import describe_ms
 from stepwell.emulator.app.assembly import Emulator, WorkerHosts, declare, open_engine, ports, with_adopted
@@ -41,9 +41,12 @@ from stepwell.emulator.worker.host import WorkerLoadError
 from stepwell.emulator.worker.hosts import Hosts
 from stepwell.emulator.worker.neighbours import Announcement, Registry, default_registry
 from stepwell.emulator.worker.python.loop import WorkerLoop, run_on_worker_loop
-from stepwell.emulator.worker.python.output import is_of_user_code
+from stepwell.emulator.worker.python.output import is_of_user_code, own_stdout, read_raw_output
 from stepwell.emulator.worker.reload import begun, is_configuration, watch
 from stepwell.emulator.worker.workerd.descriptors import raise_limit
+
+if TYPE_CHECKING:
+    from stepwell.emulator.worker.python.raw_output import RawOutput
 
 _log = logging.getLogger("stepwell.dev")
 
@@ -84,7 +87,7 @@ def run_dev(
     notices: Sequence[str] = (),
 ) -> str | None:
     """Run until stopped. Returns the error message if it can't start, otherwise None. Prints `notices` first."""
-    printer = Printer(sys.stdout)
+    printer = Printer(own_stdout() if _is_redirected() else sys.stdout)
     configure_logging(printer, is_of_user_code)
     for notice in notices:
         printer.text(visible(notice))
@@ -96,6 +99,14 @@ def run_dev(
     except (ConfigError, StateFolderError, StorageError, PortInUse, WorkerLoadError) as error:
         return str(error)
     return None
+
+
+def _is_redirected() -> bool:
+    """Whether output that passes `sys.stdout` by is read; raw_output.py says why not on a terminal."""
+    try:
+        return os.name == "posix" and not sys.stdout.isatty() and sys.stdout.fileno() == 1
+    except (OSError, ValueError):  # a replacement of sys.stdout has no descriptor
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +198,7 @@ class Session:
         self._printer = printer
         self._settings = settings
         self._stopping = asyncio.Event()
+        self._raw_output: RawOutput | None = None
         self._warnings: dict[int, str] = {}
         self._watchdog = LoopWatchdog(self._warn, self._stuck, GRACE_MS / 1000, _END_S)
 
@@ -212,7 +224,9 @@ class Session:
         follower.start()
         self._watchdog.start()
         self._on_signals()
-        reads = self._watch_reads()
+        closing = self._watch_reads()
+        if _is_redirected():
+            self._raw_output = closing.enter_context(read_raw_output(output))
         _spare_the_collector()
         try:
             await emulator.start()
@@ -233,7 +247,7 @@ class Session:
         finally:
             await announcement.stop()
             await emulator.stop(GRACE_MS, lambda: self._last_words(engine, output, follower))
-            reads.close()
+            closing.close()
 
     def _output(self, engine: Engine, follower: Follower) -> UserOutput:
         """Take what user code prints."""
@@ -324,6 +338,8 @@ class Session:
 
     def _exit_at_once(self, code: int) -> None:
         """End the process immediately. Committed data is safe; files with secrets are removed."""
+        if self._raw_output is not None:
+            self._raw_output.pass_on()
         for generated in (self._folder.path / "generated", *self._folder.path.glob("bindings/*/generated")):
             remove_folder(generated)
         os._exit(code)

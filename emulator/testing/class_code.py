@@ -47,7 +47,7 @@ class ClassCode:
         return [self.definition]
 
     async def load(self, engine: Engine, ports: Ports) -> None:
-        self._closing.enter_context(routed_output())
+        self._closing.enter_context(routed_output(print_tagged))
         version = Version(f"{self.definition.name}-test")
         engine.define(self.definition, self._runner(engine, ports), version)
 

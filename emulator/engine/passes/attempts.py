@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from stepwell.bindings.context import StepFrame, at_attempt_end, current_step
+from stepwell.bindings.context import StepFrame, at_attempt_end, at_attempt_start, current_step
 from stepwell.bindings.errors import (
     EngineError,
     ErrorInfo,
@@ -108,6 +108,8 @@ class Attempts:
             await self._core.commits.durable()
             pass_.check_attached()
             pass_.reached(Point.BEFORE_ATTEMPT, row)
+            if (note_start := at_attempt_start.get()) is not None:
+                note_start(frame)
             context = StepContext(row.name, row.count, row.attempts, settings.shown, settings.shown_text)
             began_at = self._core.clock.now()
             result = await self._call(row, settings, callback, context)

@@ -120,7 +120,7 @@ class PythonHost:
         if not self._routed:
             self._routed = True
             _use_utc()
-            self._streams.enter_context(routed_output())
+            self._streams.enter_context(routed_output(self._emit))
         env = build_env(self._config, self._variables, self._workflows, self._other_binding)
         flags = frozenset(self._config.compat)
         runtime = Runtime(self._config.name, env, self.loop, self._now_ms, self._wait_until, flags)

@@ -390,3 +390,103 @@ def test_an_error_that_leaves_a_handler_is_told_by_the_users_frames(
     assert re.search(rf'src/entry\.py", line \d+, in {handler}\n', told)
     assert "  ... 3 frames in json\n" in told
     assert told.count("File ") == 1
+
+
+RAW = """
+import asyncio, ctypes, os, subprocess, sys, threading
+from concurrent.futures import ThreadPoolExecutor
+
+KINDS = {}
+
+
+def kind(function):
+    KINDS[function.__name__] = function
+
+
+@kind
+async def thread():
+    running = threading.Thread(target=print, args=["said"])
+    running.start()
+    running.join()
+
+
+@kind
+async def pool():
+    with ThreadPoolExecutor() as pool:
+        pool.submit(print, "said").result()
+
+
+@kind
+async def child():
+    subprocess.run([sys.executable, "-c", "print('said')"], check=True)
+
+
+@kind
+async def child_to_stderr():
+    subprocess.run([sys.executable, "-c", "import sys; print('said', file=sys.stderr)"], check=True)
+
+
+@kind
+async def child_of_the_loop():
+    child = await asyncio.create_subprocess_exec(sys.executable, "-c", "print('said')")
+    await child.wait()
+
+
+@kind
+async def shell():
+    os.system("echo said")
+
+
+@kind
+async def descriptor():
+    os.write(1, b"said\\n")
+
+
+@kind
+async def c_code():
+    ctypes.CDLL(None).write(1, b"said\\n", 5)
+
+
+class Flow(WorkflowEntrypoint):
+    async def run(self, event, step):
+        for name, function in KINDS.items():
+            async def call():
+                print("before")
+                await function()
+                print("after")
+
+            await step.do(name)(call)()
+
+        @step.do("half_a_line")
+        async def half_a_line():
+            os.write(1, b"said")
+
+        await half_a_line()
+"""
+RAW_KINDS = [
+    "thread",
+    "pool",
+    "child",
+    "child_to_stderr",
+    "child_of_the_loop",
+    "shell",
+    "descriptor",
+    "c_code",
+]
+
+
+def test_output_that_passes_python_by_is_in_order_and_known_by_its_step(dev: Start, project: Project) -> None:
+    server = dev(project(RAW))
+    server.create("flow", "one")
+    server.until_status("flow", "one", "complete")
+    server.stop()
+
+    said = [line for line in server.output.splitlines() if line.startswith(("[one", "said"))]
+    assert said[:-1] == [f"[one {name}-1] {text}" for name in RAW_KINDS for text in ("before", "said", "after")]
+
+
+def test_a_line_that_passes_python_by_ends_with_its_step(dev: Start, project: Project) -> None:
+    server = dev(project(RAW))
+    server.create("flow", "one")
+
+    server.until_output(r"^\[one half_a_line-1\] said$")
