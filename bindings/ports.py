@@ -164,6 +164,22 @@ class StepPort(Protocol):
         ...
 
 
+class CheckedPort(StepPort, Protocol):
+    """The `StepPort` of a pass that is checked for determinism; a host tells it what it sees outside of steps."""
+
+    def note_read(self, what: str, function: str, site: CallSite | None) -> None:
+        """`function` read `what` ("the clock")."""
+        ...
+
+    def note_race(self, kind: StepType, name: str, site: CallSite | None) -> None:
+        """The first of several promises is taken, and this step is one that has not ended."""
+        ...
+
+
+def is_checked(port: StepPort) -> TypeGuard[CheckedPort]:
+    return hasattr(port, "note_read")
+
+
 #: How the engine runs user code: one call is one pass of run() from the top.
 Runner: TypeAlias = Callable[[RunEvent, StepPort], Coroutine[Any, Any, Encoded]]
 

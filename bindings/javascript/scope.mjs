@@ -7,7 +7,7 @@ import { AsyncLocalStorage } from "./stepwell_als.mjs";
 const SCOPE = Symbol("stepwell.scope");
 const storage = AsyncLocalStorage && new AsyncLocalStorage();
 
-/** The scope around: `{workflowName, instanceId, step?, call?}`, or undefined outside of passes. */
+/** The scope around: `{workflowName, instanceId, watch?, step?, call?}`, or undefined outside of passes. */
 export const currentScope = storage ? () => storage.getStore() : () => workers.env[SCOPE];
 
 /**
@@ -18,6 +18,12 @@ export function within(scope, env, fn) {
   if (storage) return storage.run(scope, fn);
   if (!workers.withEnv) return fn();
   return workers.withEnv(Object.defineProperty({ ...env }, SCOPE, { value: scope }), fn);
+}
+
+/** Calls `fn` outside of any pass: for what Stepwell itself does on behalf of user code. */
+export function outside(fn) {
+  if (storage) return storage.run(undefined, fn);
+  return currentScope() === undefined ? fn() : within(undefined, workers.env, fn);
 }
 
 /**

@@ -5,6 +5,7 @@ import { NotSerialisable, describeError, reviveError } from "./errors.mjs";
 import { currentScope, within } from "./scope.mjs";
 import { callsOf, stepOf } from "./step.mjs";
 import { OutgoingStream, openStream } from "./streams.mjs";
+import { watchPasses } from "./watch.mjs";
 import { writeFrame } from "./wire.mjs";
 
 export class Pass {
@@ -28,6 +29,10 @@ export class Pass {
   /** Runs run() once, and tells how it ended. `make` constructs the user's object. */
   async run(head, body, make) {
     this.#of = { workflowName: head.workflowName, instanceId: head.instanceId };
+    if (head.watch) {
+      watchPasses();
+      this.#of.watch = this.#watch();
+    }
     try {
       const output = await within(this.#of, this.#env, async () => {
         return make().run(eventOf(head, body), stepOf(callsOf(this)));
@@ -36,6 +41,17 @@ export class Pass {
     } catch (error) {
       this.#send(writeFrame({ t: "raised", error: describeError(error) }));
     }
+  }
+
+  /** Tells the engine what run() reads outside of steps, and which step races with another. */
+  #watch() {
+    return {
+      read: (what, name, stack) => this.#send(writeFrame({ t: "read", what, name, stack })),
+      race: (stack) => {
+        const [racing] = this.#calls.values();
+        if (racing) this.#send(writeFrame({ t: "race", kind: racing.kind, name: racing.name, stack }));
+      },
+    };
   }
 
   receive(head, body) {
@@ -50,7 +66,7 @@ export class Pass {
     const parent = this.#executing ? currentScope()?.call : undefined;
     const frame = writeFrame({ ...head, id, parent }, encodeArguments(args));
     return new Promise((resolve, reject) => {
-      this.#calls.set(id, { ...more, resolve, reject });
+      this.#calls.set(id, { ...more, kind: head.t, name: String(args[0]), resolve, reject });
       this.#send(frame);
     });
   }

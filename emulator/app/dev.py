@@ -224,7 +224,7 @@ class Session:
         follower.start()
         self._watchdog.start()
         self._on_signals()
-        closing = self._watch_reads()
+        closing = contextlib.ExitStack()
         if _is_redirected():
             self._raw_output = closing.enter_context(read_raw_output(output))
         _spare_the_collector()
@@ -311,15 +311,6 @@ class Session:
             self._printer.text(
                 f"Stopping: waiting up to {GRACE_MS // 1000} s for {steps}. Press Ctrl-C again to stop now."
             )
-
-    def _watch_reads(self) -> contextlib.ExitStack:
-        """With `replay: always`, warn about code outside steps that reads the clock, randomness or the network."""
-        stack = contextlib.ExitStack()
-        if self._settings.replay == "always":
-            from stepwell.emulator.worker.python.impure import ImpureReads, warn_of
-
-            stack.enter_context(ImpureReads(warn_of))
-        return stack
 
     def _print_warnings(self, index: int, project: Project) -> None:
         """Print the warnings of a configuration, unless they are the same as those printed last."""

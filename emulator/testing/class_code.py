@@ -6,13 +6,13 @@ import asyncio
 import inspect
 import re
 from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stepwell.bindings.entrypoints import ExecutionContext, WorkflowEntrypoint
 from stepwell.bindings.environment import Env
-from stepwell.bindings.ports import RunEvent, Runner, StepPort
+from stepwell.bindings.ports import RunEvent, Runner, StepPort, is_checked
 from stepwell.bindings.runtime import Runtime, enter_runtime
 from stepwell.bindings.sites import encode_returned
 from stepwell.bindings.step import step_of
@@ -23,6 +23,7 @@ from stepwell.emulator.engine.engine import Engine
 from stepwell.emulator.testing.code import Ports
 from stepwell.emulator.testing.output import print_tagged
 from stepwell.emulator.worker.python.generation import js_event
+from stepwell.emulator.worker.python.impure import reads_noted
 from stepwell.emulator.worker.python.output import end_output, enter_output, routed_output
 
 
@@ -57,10 +58,11 @@ class ClassCode:
             enter_runtime(runtime)
             enter_output(print_tagged)
             try:
-                workflow = self.kind(ExecutionContext(), runtime.env)
-                result = workflow.run(js_event(event), step_of(port, implicit=self.implicit))
-                if inspect.isawaitable(result):
-                    result = await result
+                with reads_noted(port.note_read) if is_checked(port) else nullcontext():
+                    workflow = self.kind(ExecutionContext(), runtime.env)
+                    result = workflow.run(js_event(event), step_of(port, implicit=self.implicit))
+                    if inspect.isawaitable(result):
+                        result = await result
             finally:
                 end_output()
             return UNDEFINED_TEXT if result is None else encode_returned(result, getattr(self.kind, "run", None))

@@ -12,7 +12,6 @@ from stepwell.emulator.testing.emulation import Emulation
 from stepwell.emulator.testing.errors import NotDeterministic
 from stepwell.emulator.testing.script import INSTANCE_ID, Ending, Performance, Script
 from stepwell.emulator.testing.workflow import TestedWorkflow
-from stepwell.emulator.worker.python.impure import ImpureRead, ImpureReads
 
 
 async def assert_deterministic(
@@ -26,18 +25,22 @@ async def assert_deterministic(
     __tracebackhide__ = True
     script = Script(params, dict(events or {}), mocks)
     emulation = workflow.emulation.beside(replay_always=True)
-    reads: list[ImpureRead] = []
     try:
-        with ImpureReads(reads.append):
-            # After one difference, code that is not deterministic may never come to an end.
-            performance = Performance(emulation, workflow.name, script, lambda: bool(emulation.findings))
-            ending = await performance.run()
-            problems = [] if ending is None else await _followed_again(emulation, workflow.name, ending)
+        # After one difference, code that is not deterministic may never come to an end.
+        performance = Performance(emulation, workflow.name, script, lambda: bool(_differences(emulation)))
+        ending = await performance.run()
+        problems = [] if ending is None else await _followed_again(emulation, workflow.name, ending)
     finally:
         await emulation.close()
-    found = [*map(str, emulation.findings), *map(str, reads), *problems]
-    if found:
-        raise NotDeterministic(report(workflow.name, found))
+    reads = [finding for finding in emulation.findings if finding.is_read]
+    problems = [*map(str, _differences(emulation)), *map(str, reads), *problems]
+    if problems:
+        raise NotDeterministic(report(workflow.name, problems))
+
+
+def _differences(emulation: Emulation) -> list[Finding]:
+    """What run() did otherwise; reads alone let it come to its end."""
+    return [finding for finding in emulation.findings if not finding.is_read]
 
 
 def report(workflow_name: str, found: list[str]) -> str:
@@ -54,11 +57,11 @@ def findings_report(findings: list[Finding]) -> str:
 
 async def _followed_again(emulation: Emulation, workflow_name: str, ending: Ending) -> list[str]:
     """What differs when run() is followed to its end on stored results."""
-    before = len(emulation.findings)
+    before = len(_differences(emulation))
     try:
         output = await emulation.engine.follow_again(_key(emulation, workflow_name))
     except asyncio.CancelledError:
-        if len(emulation.findings) > before:
+        if len(_differences(emulation)) > before:
             return []
         return ["run() was followed once more at its end, and came to a step that it had not come to before"]
     except Exception as error:  # noqa: BLE001 - user code may raise anything

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import time
 import uuid
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ import httpx
 import pytest
 from workers import WorkflowEntrypoint
 
+from stepwell.emulator.testing.pace import Pace
 from stepwell.testing import NotDeterministic, assert_deterministic
 from stepwell.testing import WorkflowEntrypoint as Entrypoint
 from tests.plugin.flows import Asks, Fails, Nap, Order
@@ -352,3 +354,47 @@ async def test_a_step_within_a_step_repeats(workflows) -> None:
             return found
 
     await assert_deterministic(workflows.define(Nested))
+
+
+async def check(workflow, **params):
+    """What the dashboard's check says of an instance that has ended."""
+    emulation = workflow.emulation
+    instance = await workflow.create({"id": "one", "params": params})
+    await Pace(emulation).run_until_idle()
+    assert instance.current_status == "complete"
+    return await emulation.engine.check_replay(emulation.find(workflow.name, "one"))
+
+
+async def test_the_check_of_the_dashboard_names_reads_as_the_tests_do(workflows) -> None:
+    class Reads(WorkflowEntrypoint):
+        async def run(self, event, step):
+            # dashboard read
+            time.time()
+            await step.sleep("nap", "1 hour")
+
+    workflow = workflows.define(Reads)
+    (said,) = await differences(workflow)
+    found = await check(workflow)
+
+    assert f"{found.place}: {found.difference}" == said
+    assert found.place.line == line_after("dashboard read")
+
+
+async def test_the_check_of_the_dashboard_does_not_take_what_steps_read(workflows) -> None:
+    class Reads(WorkflowEntrypoint):
+        async def run(self, event, step):
+            @step.do("read")
+            async def read():
+                return time.time()
+
+            await read()
+
+    assert (await check(workflows.define(Reads))).difference == ""
+
+
+async def test_the_profiling_hook_is_given_back_after_a_check(workflows) -> None:
+    before = sys.getprofile()
+
+    await assert_deterministic(workflows.define(Nap))
+
+    assert sys.getprofile() is before

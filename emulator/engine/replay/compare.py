@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from types import FrameType, FunctionType
 
 from stepwell.bindings.context import current_step
-from stepwell.bindings.ports import CallSite, RollbackOptions, StepCallback, StepResult
+from stepwell.bindings.ports import CallSite, RollbackOptions, StepCallback, StepResult, StepType
 from stepwell.bindings.tracebacks import is_ours
 from stepwell.bindings.values import Encoded
 from stepwell.emulator.engine.introspection import Followed, RecordedSteps
-from stepwell.emulator.engine.replay.places import NOUNS, Place
+from stepwell.emulator.engine.replay.places import NOUNS, Place, place_of_caller
 from stepwell.emulator.engine.replay.races import is_in_a_race
 from stepwell.emulator.storage.records import StepKind
 
@@ -32,6 +32,8 @@ class Finding:
     instance_id: str
     text: str
     place: Place | None
+    #: A read outside of steps: run() itself may do the same each time nevertheless.
+    is_read: bool = False
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place is not None else ""
@@ -106,10 +108,16 @@ class Replays:
             self._last.pop(instance.key, None)
 
     def report(self, instance: Followed, text: str, place: Place | None) -> None:
-        name = instance.workflow.name
-        if (name, text) not in self._reported:
-            self._reported.add((name, text))
-            self._report(Finding(name, instance.id, text, place))
+        self._report_once(Finding(instance.workflow.name, instance.id, text, place), text)
+
+    def report_read(self, instance: Followed, text: str, place: Place | None) -> None:
+        """Each place is reported, not only each text."""
+        self._report_once(Finding(instance.workflow.name, instance.id, text, place, True), f"{place} {text}")
+
+    def _report_once(self, finding: Finding, key: str) -> None:
+        if (finding.workflow_name, key) not in self._reported:
+            self._reported.add((finding.workflow_name, key))
+            self._report(finding)
 
 
 class TracedSteps:
@@ -173,6 +181,26 @@ class TracedSteps:
         finally:
             self._end(call)
 
+    # -- what the host sees outside of steps
+    def note_read(self, what: str, function: str, site: CallSite | None) -> None:
+        text = (
+            f"run() reads {what} outside of a step ({function}): a replay gets another answer. Read it in a step, "
+            "or take event.timestamp"
+        )
+        self._replays.report_read(self._instance, text, place_of_caller(site))
+
+    def note_race(self, kind: StepType, name: str, site: CallSite | None) -> None:
+        calls = [call for call in self.trace.calls if (call.kind, call.name) == (StepKind(kind), name)]
+        if calls and self.trace.compared:
+            self._races(calls[-1], place_of_caller(site))
+
+    def _races(self, call: Call, place: Place | None) -> None:
+        self._differs(
+            f"{call} races with another outside of a step: in a replay, where both have their results, the other "
+            "may win. Race them inside of one step",
+            place,
+        )
+
     # -- comparing
     def _begin(self, kind: StepKind, name: object, given: object, callback: StepCallback | None = None) -> Call:
         self._open += 1
@@ -189,11 +217,7 @@ class TracedSteps:
     def _end(self, call: Call) -> None:
         self._open -= 1
         if self.trace.compared and is_in_a_race(asyncio.current_task()):
-            self._differs(
-                f"{call} races with another outside of a step: in a replay, where both have their results, the "
-                "other may win. Race them inside of one step",
-                call.place,
-            )
+            self._races(call, call.place)
 
     def _compare(self, call: Call, index: int) -> None:
         before = self._by_identity.get(call.identity)

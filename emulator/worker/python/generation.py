@@ -8,13 +8,14 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from types import CoroutineType, ModuleType
 from typing import Any
 
 from stepwell.bindings.entrypoints import DurableObject, ExecutionContext, WorkflowEntrypoint
 from stepwell.bindings.escapes import is_ctrl_c
-from stepwell.bindings.ports import RunEvent, Runner, StepPort
+from stepwell.bindings.ports import RunEvent, Runner, StepPort, is_checked
 from stepwell.bindings.runtime import Runtime, enter_runtime
 from stepwell.bindings.sites import encode_returned
 from stepwell.bindings.step import step_of
@@ -25,6 +26,7 @@ from stepwell.emulator.config.problems import class_not_exported, not_a_workflow
 from stepwell.emulator.worker.host import WorkerCodeError, WorkerLoadError
 from stepwell.emulator.worker.python.exports import Exports, exports_of
 from stepwell.emulator.worker.python.importer import ProjectFinder
+from stepwell.emulator.worker.python.impure import reads_noted
 from stepwell.emulator.worker.python.objects import PythonObjects
 from stepwell.emulator.worker.python.output import Emit, end_output, enter_output
 from stepwell.emulator.worker.workerd.durable_objects import durable_classes
@@ -95,10 +97,11 @@ class PythonGeneration:
         async def run(event: RunEvent, port: StepPort) -> Encoded:
             self.enter()
             try:
-                workflow = kind(ExecutionContext(), self.runtime.env)
-                result = workflow.run(js_event(event), step_of(port, implicit=implicit))
-                if type(result) is CoroutineType:
-                    result = await result
+                with reads_noted(port.note_read) if is_checked(port) else nullcontext():
+                    workflow = kind(ExecutionContext(), self.runtime.env)
+                    result = workflow.run(js_event(event), step_of(port, implicit=implicit))
+                    if type(result) is CoroutineType:
+                        result = await result
             finally:
                 end_output()
             return UNDEFINED_TEXT if result is None else encode_returned(result, getattr(kind, "run", None))

@@ -1,27 +1,26 @@
 """Finding code outside of steps that reads the clock, randomness or the network: a replay would read otherwise.
 
 Works through the interpreter's profiling hook, which sees each call of a function written in C, and all reading
-ends in one. It slows Python code down a few times, so it is on only for checks (`replay: always`, tests).
+ends in one. It slows Python code down a few times, so it is on only while a pass runs that is checked.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import random
 import site
 import sys
 import sysconfig
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import date
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from stepwell.bindings.context import StepFrame, current_step
+from stepwell.bindings.context import current_step
+from stepwell.bindings.ports import CallSite
 from stepwell.bindings.tracebacks import is_ours
-
-_log = logging.getLogger("stepwell.worker")
 
 _CLOCK: Final = "the clock"
 _RANDOMNESS: Final = "randomness"
@@ -63,51 +62,43 @@ _ON_BEHALF: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ImpureRead:
-    """One place in user code, outside of steps, and what it reads."""
+#: Takes what is read ("the clock"), by which function, and the line of user code.
+NoteRead: TypeAlias = Callable[[str, str, CallSite], None]
 
-    workflow_name: str
-    instance_id: str
-    what: str
-    function: str
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.file}:{self.line}: run() reads {self.what} outside of a step ({self.function}): "
-            "a replay gets another answer. Read it in a step, or take event.timestamp."
-        )
+#: The check of the pass whose code runs in this context.
+_note: Final[ContextVar[NoteRead | None]] = ContextVar("stepwell_note_read", default=None)
 
 
-def warn_of(read: ImpureRead) -> None:
-    """Says it in the log of the run."""
-    extra = {"action": "not_deterministic", "workflow": read.workflow_name, "instance_id": read.instance_id}
-    _log.warning("not deterministic: %s", read, extra=extra)
+@contextmanager
+def reads_noted(note: NoteRead) -> Iterator[None]:
+    """Tells `note` of reads outside of steps by the code inside, and by tasks that it starts."""
+    token = _note.set(note)
+    _PROFILER.begin()
+    try:
+        yield
+    finally:
+        _PROFILER.end()
+        with suppress(ValueError):  # the pass was given up, and is closed in another context
+            _note.reset(token)
 
 
-class ImpureReads:
-    """Watches the thread that begins it; reports each place once."""
+class _Profiler:
+    """The hook of the thread that runs the passes: there while one of them is checked."""
 
-    def __init__(self, report: Callable[[ImpureRead], None]) -> None:
-        self._report = report
-        self._reported: set[tuple[str, int, str]] = set()
+    def __init__(self) -> None:
+        self._passes = 0
         self._before: Any = None
 
     def begin(self) -> None:
-        self._before = sys.getprofile()
-        sys.setprofile(self._profile)
+        self._passes += 1
+        if self._passes == 1:
+            self._before = sys.getprofile()
+            sys.setprofile(self._profile)
 
     def end(self) -> None:
-        sys.setprofile(self._before)
-
-    def __enter__(self) -> ImpureReads:
-        self.begin()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
+        self._passes -= 1
+        if self._passes == 0:
+            sys.setprofile(self._before)
 
     def _profile(self, frame: FrameType, event: str, function: Any) -> None:
         if event == "c_call":
@@ -119,18 +110,15 @@ class ImpureReads:
                 self._look(_NETWORK, f"{module.partition('.')[0]}.{frame.f_code.co_name}", frame)
 
     def _look(self, what: str, function: str, frame: FrameType) -> None:
-        where = current_step.get()
-        if where is None or where.step is not None:
+        note, where = _note.get(), current_step.get()
+        if note is None or (where is not None and where.step is not None):
             return
         caller = _user_frame(frame, passing_loop=what is _NETWORK)
         if caller is not None:
-            self._note(where, what, function, caller)
+            note(what, function, CallSite(caller.f_code.co_filename, caller.f_lineno))
 
-    def _note(self, where: StepFrame, what: str, function: str, caller: FrameType) -> None:
-        file, line = caller.f_code.co_filename, caller.f_lineno
-        if (file, line, what) not in self._reported:
-            self._reported.add((file, line, what))
-            self._report(ImpureRead(where.workflow_name, where.instance_id, what, function, file, line))
+
+_PROFILER: Final = _Profiler()
 
 
 def _what(function: Any) -> str | None:

@@ -19,6 +19,14 @@ class CallSites:
         self._mapped = mapped
         self._sites: dict[tuple[str, str], CallSite] = {}
 
+    def in_stack(self, stack: str) -> CallSite | None:
+        """The first frame of a stack that lies in a file of the user's; None if there is none."""
+        for frame in self._mapped(stack).splitlines()[1:]:
+            match = _FRAME.match(frame.strip())
+            if match is not None and not match["file"].startswith(("node:", "cloudflare:", "stepwell")):
+                return CallSite(match["file"], int(match["line"]))
+        return None
+
     def of(self, method: str, name: object, told: str | None) -> CallSite | None:
         """`told` is the frame that came with the call. None where it is not known."""
         if not isinstance(name, str):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from stepwell.bindings.errors import EngineError, ErrorInfo, NotSerialisable, RunAborted, WorkerError
 from stepwell.bindings.errors import error_info as info_of
@@ -22,7 +22,9 @@ from stepwell.bindings.ports import (
     StepContext,
     StepPort,
     StepResult,
+    StepType,
     StreamOutput,
+    is_checked,
 )
 from stepwell.bindings.values import Encoded, Value, decode_arguments
 from stepwell.emulator.clock import monotonic_ns, turns
@@ -79,6 +81,14 @@ class _Question:
     context: contextvars.Context
     call_id: int | None = None
 
+
+#: The type of step that a method makes.
+_KINDS: Final[Mapping[str, StepType]] = {
+    "do": "do",
+    "sleep": "sleep",
+    "sleepUntil": "sleep",
+    "waitForEvent": "waitForEvent",
+}
 
 #: A step call of the runtime: its head and its body to the frame that answers it.
 _Call = Callable[[Any, str], Coroutine[Any, Any, str]]
@@ -148,6 +158,8 @@ class Pass:
             "workflowName": event.workflow_name,
             "timestamp": event.timestamp_at,
         }
+        if is_checked(self._port):
+            head["watch"] = True
         if event.schedule is not None:
             head["schedule"] = {"cron": event.schedule.cron, "scheduledTime": event.schedule.scheduled_at}
         self._send(head, event.payload)
@@ -186,12 +198,25 @@ class Pass:
             self._start(self._wait, head, body)
         elif kind == "settled":
             self._has_settled()
+        elif kind in ("read", "race"):
+            self._note(head)
         elif kind in ("ended", "broken"):
             self._streams[head["s"]].ended(head.get("error"))
         elif "n" in head:
             self._answered(head, body)
         else:
             self._ended(head, body)
+
+    def _note(self, head: Any) -> None:
+        """What a check of determinism looks for; after the calls of steps that came before."""
+        if not is_checked(port := self._port):
+            return
+        site = self._sites.in_stack(head["stack"])
+        loop = asyncio.get_running_loop()
+        if head["t"] == "read":
+            loop.call_soon(port.note_read, head["what"], head["name"], site)
+        else:
+            loop.call_soon(port.note_race, _KINDS[head["kind"]], head["name"], site)
 
     def bytes_received(self, data: bytes) -> None:
         number, last, piece = read_piece(data)

@@ -49,6 +49,7 @@ Run = TypedDict(
         "instanceId": str,
         "workflowName": str,
         "timestamp": int,
+        "watch": "NotRequired[bool]",
         "schedule": "NotRequired[Mapping[str, object]]",
     },
 )
@@ -225,6 +226,24 @@ class Ending(TypedDict):
 
 class Settled(TypedDict):
     t: Literal["settled"]
+
+
+class Read(TypedDict):
+    """In a pass that is watched, run() has read something outside of steps."""
+
+    t: Literal["read"]
+    what: str
+    name: str
+    stack: str
+
+
+class Race(TypedDict):
+    """In a pass that is watched, run() takes the first of several promises; a step call is still open."""
+
+    t: Literal["race"]
+    kind: Literal["do", "sleep", "sleepUntil", "waitForEvent"]
+    name: str
+    stack: str
 
 
 class StreamEnd(TypedDict):
