@@ -26,7 +26,7 @@ from stepwell.emulator.engine.passes.host_place import HostPlace
 from stepwell.emulator.engine.passes.settling import CodeWatch
 from stepwell.emulator.engine.passes.step_ports import PassSteps
 from stepwell.emulator.engine.passes.waits import Wait, Waits
-from stepwell.emulator.storage.records import EventType, Status, StepKind, StepRow
+from stepwell.emulator.storage.records import EventType, Status, StepKind, StepRow, StepState
 from stepwell.emulator.storage.store import StorageError
 
 _T = EventType
@@ -322,6 +322,14 @@ class Pass:
         self._rest_soon()
 
     # -- waits
+    def complete(self, row: StepRow, output: Encoded | None, event: EventType) -> None:
+        """Records the end of a sleep or of a wait for an event."""
+        row.state = StepState.COMPLETED
+        row.ended_at = self.core.clock.now()
+        row.output = output
+        self.core.store.complete_step(self.instance.key, row)
+        self.instance.log(event, step=row.seq)
+
     async def wait(
         self, row: StepRow, due_at: int, on_due: Callable[[Wait], None], event_type: str | None = None
     ) -> Encoded | None:

@@ -1,8 +1,9 @@
-"""Steps as run() calls them: which record a call means, and what is done when there is none yet.
+"""Steps as run() calls them: which record a call means, and what happens when there is none yet.
 
-A step is (kind, name, count): the count is the order of the calls with that name in this pass, each kind apart.
-A call whose record is complete returns the stored value, one whose record has failed raises the stored error;
-neither logs anything.
+A call is matched with its record by kind, name and occurrence: the count of calls of that kind and name so far in
+this pass. A replay must therefore make the same calls in the same order for each name; calls of different names may
+change places. A call whose record is complete returns the stored value, and one whose record has failed raises the
+stored error; neither writes anything.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import json
 import logging
 import math
 from collections import Counter
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -25,26 +25,24 @@ from stepwell.bindings.errors import (
     RunAborted,
     WorkerError,
     WorkflowFatalError,
-    WorkflowTimeoutError,
 )
 from stepwell.bindings.ports import CallSite, RollbackOptions, StepCallback, StepResult
 from stepwell.bindings.values import UNDEFINED_TEXT, Encoded
-from stepwell.bindings.values.nesting import inside_object
 from stepwell.bindings.values.texts import javascript_text
 from stepwell.emulator.engine import names
 from stepwell.emulator.engine.passes.attempts import Attempts
+from stepwell.emulator.engine.passes.event_waits import EventWaits
 from stepwell.emulator.engine.passes.pass_ import Pass
 from stepwell.emulator.engine.passes.rollback import Rollbacks
 from stepwell.emulator.engine.passes.streams import stored_stream
 from stepwell.emulator.engine.passes.waits import Wait
 from stepwell.emulator.engine.time.timers import due_in
 from stepwell.emulator.storage.records import EventType, StepKind, StepRow, StepState
-from stepwell.emulator.storage.store import StorageError
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
 
-#: The documentation asks for no more, and enforces nothing.
+#: Cloudflare's documentation advises this maximum; nothing enforces it.
 _ADVISED_TIMEOUT_MS: Final = 30 * 60_000
 
 
@@ -52,29 +50,36 @@ class Steps:
     """The `StepPort` of one pass."""
 
     def __init__(self, pass_: Pass, records: list[StepRow], rollbacks: Rollbacks, *, stays: bool = False) -> None:
-        """`stays`: while handlers are collected, a step without a result is never left, so that others go on."""
-        self._stays = stays
-        #: Calls so far, and how many of them are in a step that is never left.
-        self.arrivals = 0
-        #: Steps of earlier passes that nothing has asked for yet, and the first new step of this pass.
-        self._unasked = {row.seq: row for row in records if row.parent is None}
-        self._first_new: StepRow | None = None
-        self.staying = 0
+        """`stays`: a step without a result is never left, so that branches beside it can reach their steps too.
+
+        That is for passes that only collect rollback handlers (`rollbacks.collecting`).
+        """
         self._pass = pass_
         self._core = pass_.core
         self._limits = pass_.instance.workflow.limits
+        self._attempts = Attempts(pass_)
+        self._events = EventWaits(pass_, records)
+        self._most_steps = pass_.instance.workflow.definition.steps_limit or self._limits.steps
+        self.rollbacks = rollbacks
+        self._stays = stays
+        #: Steps by (kind, name, occurrence), and the steps inside each step.
         self._records = {(row.kind, row.name, row.count): row for row in records}
-        self._next_seq = records[-1].seq + 1 if records else 1
         self._inside = _by_parent(records)
+        #: Numbers are given in order of first arrival, and never again: storage and history refer to them.
+        self._next_seq = records[-1].seq + 1 if records else 1
+        #: Calls of each kind and name so far.
+        self._counts: Counter[tuple[StepKind, str]] = Counter()
+        #: Calls of step.do, for the limit on steps.
+        self._calls = 0
+        #: All calls, and how many of them are in a step that is never left.
+        self.arrivals = 0
+        self.staying = 0
+        #: Recorded steps that the code has not called in this pass, and its first call without a record. Both
+        #: together mean that a step was renamed.
+        self._uncalled = {row.seq: row for row in records if row.parent is None}
+        self._first_new: StepRow | None = None
         self._has_warned = False
         self._has_warned_of_timeout = False
-        #: Event waits of earlier passes that this one has not reached yet, with their types.
-        self._expected = {row.seq: _event_type(row) for row in records if _waits_for_event(row)}
-        self._counts: Counter[tuple[StepKind, str]] = Counter()
-        self._calls = 0
-        self.rollbacks = rollbacks
-        self._attempts = Attempts(pass_)
-        self._most_steps = pass_.instance.workflow.definition.steps_limit or self._limits.steps
 
     def has_record(self, identity: tuple[StepKind, str, int]) -> bool:
         return identity in self._records
@@ -89,6 +94,7 @@ class Steps:
         site: CallSite | None = None,
     ) -> StepResult:
         await self._begin()
+        # The checks are in Cloudflare's order: with two mistakes in one call, its message names the first.
         shown = name if isinstance(name, str) else javascript_text(name)
         if not callable(callback):
             raise WorkflowFatalError(f'Step "{shown}" requires a callback function')
@@ -129,13 +135,13 @@ class Steps:
         pass_.check_attached()
 
     def _arrive(self, kind: StepKind, name: str, config: str, sensitive: bool = False) -> tuple[StepRow, bool]:
-        """The record that this call means, and whether it was made just now (and is not stored yet)."""
+        """The record that this call means, and whether it is new (and not stored yet)."""
         self._counts[kind, name] += 1
         self.arrivals += 1
         identity = (kind, name, self._counts[kind, name])
         row = self._records.get(identity)
         if row is not None:
-            self._unasked.pop(row.seq, None)
+            self._uncalled.pop(row.seq, None)
             return row, False
         row = self._new_row(identity, config, sensitive)
         if self.rollbacks.collecting:
@@ -146,12 +152,12 @@ class Steps:
         return row, True
 
     def warn_of_renamed(self) -> None:
-        """The code has gone as far as it can: it asked for a new step, and not for a recorded one."""
-        new, unasked = self._first_new, self._unasked
-        if new is None or not unasked:
+        """Called when the code has come as far as it can: warns if it called a new step and not a recorded one."""
+        new, uncalled = self._first_new, self._uncalled
+        if new is None or not uncalled:
             return
-        missing = min(unasked.values(), key=lambda row: row.seq)
-        self._unasked = {}
+        missing = min(uncalled.values(), key=lambda row: row.seq)
+        self._uncalled = {}
         self._pass.instance.warn(
             f'run() no longer calls the recorded step "{missing.public_name}", and called "{new.public_name}", '
             "which has no record: a step that is renamed runs again, and its earlier result is not used"
@@ -167,7 +173,7 @@ class Steps:
                 )
 
     async def _end_of_records(self, row: StepRow) -> None:
-        """While run() is followed on its records, it goes no further than to a step without a result."""
+        """A pass that only collects handlers ends, or stays, at a step without a result."""
         if not self.rollbacks.collecting or row.state in (StepState.COMPLETED, StepState.FAILED):
             return
         if not self._stays:
@@ -176,7 +182,7 @@ class Steps:
         await asyncio.get_running_loop().create_future()
 
     def _warn_of_nesting(self, row: StepRow) -> None:
-        """Once a pass; Cloudflare's documentation advises against it (field case FR-19)."""
+        """Once a pass; Cloudflare's documentation advises against it."""
         if row.parent is None or self._has_warned:
             return
         self._has_warned = True
@@ -198,7 +204,10 @@ class Steps:
             )
 
     def _pass_over(self, outer: StepRow) -> None:
-        """Counts the steps inside a step whose callback is not called again, so that those after it keep theirs."""
+        """Counts the steps inside a step whose callback is not called again.
+
+        Without that, a later call of the same name outside would take the record of the step inside.
+        """
         for row in self._inside.get(outer.seq, ()):
             self._counts[row.kind, row.name] += 1
             self._pass_over(row)
@@ -249,7 +258,7 @@ class Steps:
 
     async def _sleep(self, name: str, ms: int | float, site: CallSite | None) -> None:
         known = self._records.get((StepKind.SLEEP, name, self._counts[StepKind.SLEEP, name] + 1))
-        if known is None:  # what is stored counts, not what a replay computes (row W15 of the seeds)
+        if known is None:  # the stored deadline counts, not what a replay computes: "until" may be past by then
             if ms < 0:
                 raise EngineError("You can't sleep until a time in the past, time-traveler")
             longest = self._limits.sleep_ms
@@ -274,118 +283,31 @@ class Steps:
         return modified is not None and modified.skips_sleep(row.kind, row.name, row.count)
 
     def _slept(self, wait: Wait) -> None:
-        self._complete(wait.row, None, _T.SLEEP_COMPLETED)
+        self._pass.complete(wait.row, None, _T.SLEEP_COMPLETED)
         wait.end()
-
-    def _complete(self, row: StepRow, output: Encoded | None, event: EventType) -> None:
-        row.state = StepState.COMPLETED
-        row.ended_at = self._core.clock.now()
-        row.output = output
-        self._core.store.complete_step(self._pass.instance.key, row)
-        self._pass.instance.log(event, step=row.seq)
 
     # -- waitForEvent
     async def wait_for_event(self, name: object, options: object, site: CallSite | None = None) -> Encoded:
         await self._begin()
-        checked = names.step_name(name, self._limits.step_name_length)
-        given: Mapping[str, object] = options if isinstance(options, Mapping) else {}
-        kind = names.event_type(given.get("type"), self._limits)
-        timeout_ms = self._wait_timeout(checked, given)
-        config = json.dumps({"type": kind, "timeoutMs": timeout_ms}, separators=(",", ":"))
-        row, is_new = self._arrive(StepKind.WAIT_FOR_EVENT, checked, config)
+        wait = self._events.check(names.step_name(name, self._limits.step_name_length), options)
+        row, is_new = self._arrive(StepKind.WAIT_FOR_EVENT, wait.name, wait.config)
         if row.state is StepState.COMPLETED:
             return Encoded(row.output or UNDEFINED_TEXT)
         if row.state is StepState.FAILED:
             raise stored_error(row)
         await self._end_of_records(row)
         if is_new:
-            row.due_at = due_in(self._core.clock, int(timeout_ms))
-            timeout = ("timeout",) if given.get("timeout") is not None else ()
-            self._core.store.insert_step(self._pass.instance.key, row, site, timeout)
-            self._pass.instance.log(_T.WAIT_STARTED, step=row.seq)
-            if self._forced_timeout(row):
-                row.due_at = row.started_at
-        self._expected.pop(row.seq, None)
-        over = (not is_new and self._overdue(row)) or self._forced_timeout(row)
-        try:
-            output = None if over or self._comes_after(row, kind) else self._take_buffered(row, kind)
-        except StorageError as error:
-            raise self._pass.unreadable(error) from None
+            self._events.begin(row, wait, site)
+        output = self._events.reached(row, wait.type, is_new=is_new)
         if output is None:
-            output = await self._pass.wait(row, row.due_at or 0, self._timed_out, kind)
+            output = await self._pass.wait(row, row.due_at or 0, self._events.timed_out, wait.type)
         return output if output is not None else UNDEFINED_TEXT
 
-    def _wait_timeout(self, name: str, given: Mapping[str, object]) -> int | float:
-        limits = self._limits
-        if (timeout := given.get("timeout")) is None:
-            return limits.wait_timeout_default_ms
-        try:
-            ms = exact_ms(timeout, lenient=self._core.compat.lenient_durations)
-        except InvalidDuration as error:
-            raise EngineError(str(error), name="TypeError") from None
-        least, most = limits.wait_timeout_min_ms, limits.wait_timeout_max_ms
-        if (least is not None and ms < least) or (most is not None and ms > most):
-            raise WorkflowFatalError(
-                f'Timeout of waitForEvent "{name}" is {ms} ms; expected between {least} and {most} ms '
-                "(1 second to 365 days)"
-            )
-        return ms
-
-    def _forced_timeout(self, row: StepRow) -> bool:
-        modified = self._pass.modifications
-        return modified is not None and modified.times_out_waiting(row.name, row.count)
-
-    def _overdue(self, row: StepRow) -> bool:
-        """A wait whose time has passed fails without an event (row W14 of the seeds)."""
-        return row.due_at is not None and row.due_at < self._core.clock.now()
-
-    def _comes_after(self, row: StepRow, kind: str) -> bool:
-        """Whether a wait that began earlier may still be reached: it gets the event, whatever the order in code."""
-        return any(seq < row.seq and kind == one for seq, one in self._expected.items())
+    def claim(self, wait: Wait) -> bool:
+        return self._events.claim(wait)
 
     def expects_no_more(self) -> bool:
-        """The code has gone as far as it can; whether events were held back until now."""
-        expected, self._expected = self._expected, {}
-        return bool(expected)
-
-    def _take_buffered(self, row: StepRow, kind: str) -> Encoded | None:
-        modified = self._pass.modifications
-        if modified is not None and modified.ignores_events(kind):
-            mocked = modified.event(kind, row.name, row.count)
-            if mocked is None:
-                return None
-            at = self._core.clock.now() if mocked.at is None else mocked.at
-            return self._received(row, kind, mocked.payload, at)
-        event = self._core.store.claim_event(self._pass.instance.key, kind, row.seq)
-        if event is None:
-            return None
-        return self._received(row, kind, Encoded(event.payload), event.received_at)
-
-    def claim(self, wait: Wait) -> bool:
-        """Gives a waiting step the oldest event of its type; False when there is none."""
-        kind = wait.event_type or ""
-        output = None if self._comes_after(wait.row, kind) else self._take_buffered(wait.row, kind)
-        if output is None:
-            return False
-        wait.end(output)
-        return True
-
-    def _received(self, row: StepRow, kind: str, payload: Encoded, at: int) -> Encoded:
-        undefined = payload == UNDEFINED_TEXT
-        body = "" if undefined else f'"payload":{inside_object(payload)},'
-        output = Encoded(f'{{{body}"type":{json.dumps(kind)},"timestamp":{{"$":"date","v":{at}}}}}')
-        self._complete(row, output, _T.WAIT_COMPLETED)
-        return output
-
-    def _timed_out(self, wait: Wait) -> None:
-        row = wait.row
-        error = WorkflowTimeoutError(json.loads(row.config)["timeoutMs"])
-        row.state = StepState.FAILED
-        row.ended_at = self._core.clock.now()
-        row.error = json.dumps(error.info.to_json())
-        self._core.store.fail_step(self._pass.instance.key, row.seq, row.ended_at, row.error)
-        self._pass.instance.log(_T.WAIT_TIMED_OUT, step=row.seq)
-        wait.fail(WorkerError(error.info))
+        return self._events.expects_no_more()
 
 
 def _by_parent(records: list[StepRow]) -> dict[int, list[StepRow]]:
@@ -394,14 +316,6 @@ def _by_parent(records: list[StepRow]) -> dict[int, list[StepRow]]:
         if row.parent is not None:
             found.setdefault(row.parent, []).append(row)
     return found
-
-
-def _waits_for_event(row: StepRow) -> bool:
-    return row.kind is StepKind.WAIT_FOR_EVENT and row.state is StepState.PENDING
-
-
-def _event_type(row: StepRow) -> str:
-    return str(json.loads(row.config)["type"])
 
 
 def stored_error(row: StepRow) -> WorkerError:
