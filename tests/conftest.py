@@ -115,7 +115,7 @@ class World:
 
     def define(self, flow: Flow | None, name: str = "flow", version: str = "v1", **definition: Any) -> None:
         """`flow` is run(event payload, step); None for a class that is gone."""
-        given = (WorkflowDefinition(name, "Flow", **definition), _runner(flow), Version(f"{name}-{version}"))
+        given = (WorkflowDefinition(name, "Flow", **definition), runner_of(flow), Version(f"{name}-{version}"))
         self._definitions[name] = given
         self.engine.define(*given)
 
@@ -222,7 +222,7 @@ def _line(row: HistoryRow, names: Mapping[int, str]) -> str:
     return " ".join(str(part) for part in (row.type, names.get(row.step or 0), attempt) if part is not None)
 
 
-def _runner(flow: Flow | None) -> Any:
+def runner_of(flow: Flow | None) -> Any:
     if flow is None:
         return None
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from stepwell.bindings.ports import WorkflowPort
 from stepwell.emulator.clock import Clock, SystemClock, resolve
 from stepwell.emulator.config import Project, Settings, WorkflowConfig
 from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
 from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.engine.replay.reloads import CannotFollow
 from stepwell.emulator.engine.time.schedules import ScheduledHandler
 from stepwell.emulator.engine.time.travel import SKEW_SETTING
 from stepwell.emulator.limits import Limits
@@ -33,6 +35,11 @@ from stepwell.emulator.worker.host import (
     call_scheduled,
 )
 from stepwell.emulator.worker.neighbours import Registry, neighbour_of
+
+_log = logging.getLogger("stepwell.dev")
+
+#: Instances that the message about a reload names.
+_MOST_NAMED: Final = 10
 
 
 def definition_of(project: Project, workflow: WorkflowConfig) -> WorkflowDefinition:
@@ -239,6 +246,7 @@ class Emulator:
         generation = await after.host.load()
         await self._hosts.open()
         self.workers[index] = after
+        await self._check_instances(after, generation, self._loaded.get(index))
         define(self.engine, after, generation)
         self._schedule(after)
         names = {workflow.name for workflow in after.own_workflows()}
@@ -248,6 +256,19 @@ class Emulator:
         version = self._loaded.get(index)
         self._loaded[index] = generation.version_id
         return version != generation.version_id
+
+    async def _check_instances(self, worker: Worker, generation: Generation, before: str | None) -> None:
+        """Pause the instances that cannot follow the new code, and say so."""
+        if not self.settings.check_reload or generation.version_id == before:
+            return
+        found: list[CannotFollow] = []
+        for workflow in worker.own_workflows():
+            runner = generation.runners.get(workflow.class_name)
+            if runner is not None and self.engine.find_workflow(workflow.name) is not None:
+                found += await self.engine.check_reload(workflow.name, runner)
+        if found:
+            _log.warning("%s", _cannot_follow(found), extra={"action": "cannot_follow"})
+        self.notices.cannot_follow(list(map(str, self.engine.reload_check.paused)))
 
     @property
     def unloaded(self) -> list[int]:
@@ -282,6 +303,21 @@ class Emulator:
 
             threading.Thread(target=run, name="stepwell-stop", daemon=True).start()
             await stopped.wait()
+
+
+def _cannot_follow(found: Sequence[CannotFollow]) -> str:
+    """The message about instances that a reload has paused."""
+    count = "1 instance" if len(found) == 1 else f"{len(found)} instances"
+    more = [f"  and {len(found) - _MOST_NAMED} more"] if len(found) > _MOST_NAMED else []
+    return "\n".join(
+        [
+            f"{count} can't follow the new code, and {'was' if len(found) == 1 else 'were'} paused:",
+            *(f"  {instance}" for instance in found[:_MOST_NAMED]),
+            *more,
+            "Save code that they can follow, and they resume. Or resume them with this code, or restart them. "
+            "To switch this check off: --no-check-reload",
+        ]
+    )
 
 
 def _settle(loop: asyncio.AbstractEventLoop, ready: asyncio.Future[None], failure: BaseException | None) -> None:

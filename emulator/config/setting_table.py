@@ -106,6 +106,12 @@ TABLE: Final = (
         False,
         "Also apply the plan's default retention. Retention set in create() or the wrangler file always applies.",
     ),
+    Setting(
+        "check_reload",
+        "switch",
+        True,
+        "After a reload, check unfinished instances on the new code and pause those that can't follow it.",
+    ),
     Setting("schedules", "switch", True, "Fire schedules and cron triggers at their times. Off: only on request."),
     *(Setting(COMPAT + row.name, row.kind, row.default, row.help, row.choices) for row in switches.TABLE),
 )

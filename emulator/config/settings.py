@@ -48,6 +48,7 @@ class Settings:
     env: str | None = None
     token: str | None = field(default=None, repr=False)
     reload: bool = True
+    check_reload: bool = True
     log_requests: bool = False
     time_scale: float = 1.0
     replay: Literal["auto", "always"] = "auto"

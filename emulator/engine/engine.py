@@ -23,6 +23,7 @@ from stepwell.emulator.engine.passes.passes import Passes
 from stepwell.emulator.engine.passes.retries import StepConfigs
 from stepwell.emulator.engine.replay.check import ReplayCheck, check_replay
 from stepwell.emulator.engine.replay.compare import Finding, Replays
+from stepwell.emulator.engine.replay.reloads import CannotFollow, ReloadCheck
 from stepwell.emulator.engine.time.clock_moves import ClockMoves
 from stepwell.emulator.engine.time.schedules import Schedules
 from stepwell.emulator.engine.time.travel import EngineState, Move, TimeTravel
@@ -64,6 +65,7 @@ class Engine:
         if replay_always:
             self._core.introspection.replays = Replays(_warn_of)
         self.commands = Commands(self._core, self._passes)
+        self.reload_check = ReloadCheck(self._core, self.commands)
         self.creation = Creation(self._core, self._passes)
         self.schedules = Schedules(self._core, self._by_key, self.creation, enabled=fire_schedules)
         waker = self._passes.waker
@@ -244,6 +246,10 @@ class Engine:
         if instance is None or instance.workflow.runner is None:
             raise not_found()
         return await check_replay(self._core, self._passes, instance, instance.workflow.runner)
+
+    async def check_reload(self, name: str, runner: Runner) -> list[CannotFollow]:
+        """Pauses the unfinished instances of a Workflow that cannot follow new code. Call it before `define`."""
+        return await self.reload_check.check(self._workflows[name], runner)
 
     def look_again(self, key: int) -> None:
         """For tests: an event that the instance waits for may be there, by a change of its modifications."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 
 class Notices:
@@ -12,6 +12,7 @@ class Notices:
         self._problems: dict[str, str] = {}
         self._unloaded: frozenset[str] = frozenset()
         self._listeners: list[Callable[[], None]] = []
+        self._paused: list[str] = []
         self._stopping = False
 
     @property
@@ -44,6 +45,17 @@ class Notices:
         self._problems = {**self._problems, worker: problem}
         self._unloaded = self._unloaded - {worker} if runs else self._unloaded | {worker}
         self._tell()
+
+    def cannot_follow(self, instances: Sequence[str]) -> None:
+        """Instances that a reload has paused, each with the reason; all that are still paused."""
+        if list(instances) != self._paused:
+            self._paused = list(instances)
+            self._tell()
+
+    @property
+    def paused(self) -> Sequence[str]:
+        """Instances that cannot follow the code, as of the last reload, each with the reason."""
+        return self._paused
 
     def stop(self) -> None:
         self._stopping = True

@@ -83,6 +83,8 @@ class Frame:
     blocked: Blocked | None = None
     troubles: tuple[LoadFailure, ...] = ()
     failure: str = ""
+    #: Instances that a reload has paused, each with the reason.
+    cannot_follow: tuple[str, ...] = ()
     #: Why instances wait: the database cannot be written just now.
     held: str = ""
     #: What the check of the database found damaged.

@@ -110,6 +110,7 @@ class Reads:
             blocked=self.blocked(now),
             troubles=self._troubles(),
             failure=self._failure(),
+            cannot_follow=tuple(self.parts.notices.paused),
             held=self._held(),
             damage=self.parts.engine.damage,
             set_aside=tuple(self._name_of(key) for key in sorted(self.parts.engine.damaged)),

@@ -63,13 +63,14 @@ class Verdict:
     """What came of a replay: `difference` is empty when the code follows the history.
 
     `place` is the line of user code of the difference; `steps` is how many calls were compared. `ended` tells
-    whether run() came to its end. A replay with a `question` was stopped there.
+    whether run() came to its end, `too_late` that it was given up. A replay with a `question` was stopped there.
     """
 
     difference: str
     place: Place | None
     steps: int
     ended: bool = False
+    too_late: bool = False
     question: Question | None = None
 
     @property
@@ -226,7 +227,8 @@ class ReplayedSteps:
         if self.question is not None:
             return Verdict("", None, len(self.calls), question=self.question)
         text, place = self._difference(end)
-        return Verdict(text, place if text else None, len(self.calls), ended=end is not None)
+        too_late = end is not None and end.too_late
+        return Verdict(text, place if text else None, len(self.calls), end is not None, too_late)
 
     def _difference(self, end: _End | None) -> tuple[str, Place | None]:
         if self.difference:
@@ -244,8 +246,7 @@ class ReplayedSteps:
     def _difference_at_end(self, end: _End, left: StepRow | None) -> tuple[str, Place | None]:
         place = end.place or self._last_place()
         if end.too_late:
-            waits = f"run() awaits something that is not a step and did not continue within {PATIENCE_MS // 1000} s"
-            return waits, place
+            return "run() awaits something that is not a step and did not continue in time", place
         if end.error is not None and not self._is_recorded(end.error):
             return f"run() raises {end.error.name}: {end.error.message}{self._instead()}", place
         if left is not None:
@@ -278,7 +279,7 @@ class ReplayedSteps:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """How run() ended: with a value, with an error raised at a place, or not within `PATIENCE_MS`."""
+    """How run() ended: with a value, with an error raised at a place, or not in time."""
 
     output: Encoded | None = None
     error: ErrorInfo | None = None
@@ -294,10 +295,13 @@ def _same(recorded: Encoded, output: Encoded | None) -> bool:
     return bool(json.loads(recorded) == json.loads(output))
 
 
-async def follow(runner: Runner, recorded: Recorded, clock: Clock) -> Verdict:
-    """Runs today's code on a history and says where the two differ first."""
+async def follow(runner: Runner, recorded: Recorded, clock: Clock, patience_ms: int = PATIENCE_MS) -> Verdict:
+    """Runs today's code on a history and says where the two differ first.
+
+    `patience_ms` is how long, by `clock`, the code may await something that is not a step.
+    """
     steps = ReplayedSteps(recorded)
-    return steps.judge(await _followed(runner, recorded, clock, steps))
+    return steps.judge(await _followed(runner, recorded, clock, steps, patience_ms))
 
 
 async def run_callback(runner: Runner, recorded: Recorded, step: str, clock: Clock) -> Encoded:
@@ -317,12 +321,14 @@ class NotReached(Exception):
     """The code does not come to the step that was asked for."""
 
 
-async def _followed(runner: Runner, recorded: Recorded, clock: Clock, steps: ReplayedSteps) -> _End | None:
+async def _followed(
+    runner: Runner, recorded: Recorded, clock: Clock, steps: ReplayedSteps, patience_ms: int = PATIENCE_MS
+) -> _End | None:
     """How run() ended; None when the code stays in a step."""
     current_step.set(None)
     task = asyncio.get_running_loop().create_task(_called(runner, recorded, steps))
     too_late = asyncio.get_running_loop().create_future()
-    timer = clock.call_at(clock.now() + PATIENCE_MS, lambda: resolve(too_late))
+    timer = clock.call_at(clock.now() + patience_ms, lambda: resolve(too_late))
     try:
         await _settle(task, steps, runner, recorded, too_late)
         if steps.ran is not None:

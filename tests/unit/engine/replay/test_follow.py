@@ -332,7 +332,7 @@ async def test_code_that_awaits_something_else_for_too_long_is_said() -> None:
 
     verdict = await follow(runner_of(flow), History().add("a").recorded(), clock)
 
-    assert verdict.difference == ("run() awaits something that is not a step and did not continue within 10 s")
+    assert verdict.difference == ("run() awaits something that is not a step and did not continue in time")
 
 
 async def test_the_callback_of_one_step_runs_alone_with_the_recorded_results() -> None:
