@@ -17,9 +17,9 @@ from stepwell.emulator.clock import SystemClock, monotonic_ns
 from stepwell.emulator.engine.commands import Commands
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.definitions import WorkflowState
-from stepwell.emulator.engine.instance import Instance, run_event
 from stepwell.emulator.engine.replay.follow import Verdict, follow
 from stepwell.emulator.engine.replay.recorded import Recorded
+from stepwell.emulator.engine.run_event import run_event
 from stepwell.emulator.storage.records import InstanceRow, Page, PageFilter, Status, StepRow, StepState
 from stepwell.emulator.storage.store import StorageError
 
@@ -90,10 +90,9 @@ class ReloadCheck:
     def _recorded(self, workflow: WorkflowState, row: InstanceRow) -> Recorded:
         store = self._core.store
         steps, values = store.steps(row.key), store.values(row.key)
-        instance = Instance(self._core, row.key, row.id, workflow, row.status, 0)
         params = values.params if values is not None else None
         return Recorded(
-            event=run_event(instance, row.created_at, params, row.schedule),
+            event=run_event(workflow.name, row.id, row.created_at, params, row.schedule),
             status=row.status,
             steps=steps,
             unknown=_unknown(steps),
