@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stepwell.bindings.durations import describe_ms
 from stepwell.emulator.app.assembly import Emulator, WorkerHosts, declare, open_engine, ports, with_adopted
+from stepwell.emulator.app.dev_hint import dev_server_hint
 from stepwell.emulator.app.forks import Forks
 from stepwell.emulator.app.state_folder import StateFolder, StateFolderError
 from stepwell.emulator.clock import monotonic_ns
@@ -206,6 +207,7 @@ class Session:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, WorkerLoop)
         opened = [project for _, project in self._opened]
+        self._print_dev_server_hint(opened)
         for index, project in enumerate(opened):
             self._print_warnings(index, project)
         engine = open_engine(self._settings, str(self._folder.database))
@@ -293,6 +295,13 @@ class Session:
                 f"Other Stepwells can't call the Workflows of this one: {error}. Choose another folder with "
                 "--registry DIR."
             )
+
+    def _print_dev_server_hint(self, projects: Sequence[Project]) -> None:
+        """Name the command for projects that have a dev server of their own."""
+        for project in projects:
+            hint = dev_server_hint(project.folder) if project.config.language == "javascript" else None
+            if hint is not None:
+                self._printer.text(hint)
 
     def _print_token_notice(self) -> None:
         if not is_loopback(self._settings.host) and not self._settings.token:

@@ -25,7 +25,7 @@ from stepwell.emulator.terminal.logs import configure_logging
 from stepwell.emulator.terminal.printer import Printer
 from stepwell.emulator.terminal.user_output import UserOutput
 from stepwell.emulator.worker.devserver.command import Command
-from stepwell.emulator.worker.devserver.environment import command_environment
+from stepwell.emulator.worker.devserver.environment import command_environment, read_session, session_file
 from stepwell.emulator.worker.devserver.hosts import DevServerHost, DevServerHosts
 from stepwell.emulator.worker.devserver.projects import project_of
 from stepwell.emulator.worker.devserver.registrations import HostedWorker
@@ -68,6 +68,26 @@ def run_dev_server(
         return f"Can't run {error.filename}: no such command."
     except (ConfigError, StateFolderError, StorageError, PortInUse) as error:
         return str(error)
+
+
+class NotRunning(Exception):
+    """No `stepwell dev` of the project takes dev servers; the message says what to do."""
+
+
+def environment_of(path: Path, persist_to: Path | None) -> dict[str, str]:
+    """The variables for a dev server that is started beside a running `stepwell dev`. Raises `NotRunning`."""
+    try:
+        opened = open_dev_server(path, {"persist_to": persist_to and str(persist_to)}, environ=os.environ)
+    except ConfigError as error:
+        raise NotRunning(str(error)) from None
+    file = session_file(opened.settings.persist_to)
+    session = read_session(file)
+    if session is None or session.ended:
+        raise NotRunning(
+            f"No Stepwell with the state folder {opened.settings.persist_to} waits for dev servers. "
+            "Start `stepwell dev --attach` first."
+        )
+    return command_environment(file, os.environ)
 
 
 def _why_not(opened: Sequence[DevServerOpened]) -> str | None:
@@ -151,6 +171,9 @@ class DevServerSession(Session):
         self.exit_code = 0
 
     # -- parts of the session
+    def _print_dev_server_hint(self, projects: Sequence[Project]) -> None:
+        """It is what the user has typed."""
+
     def _output(self, engine: Engine, follower: Follower) -> UserOutput:
         return UserOutput(self._printer, engine.store, engine.clock.now, follower.note, prints=False)
 

@@ -37,6 +37,7 @@ class LazyGroup(Group):
 
     lazy: Final[dict[str, tuple[str, str]]] = {
         "dev": ("stepwell.emulator.cli.dev", "dev"),
+        "env": ("stepwell.emulator.cli.env", "env"),
         "workflows": ("stepwell.emulator.cli.workflows", "workflows"),
         "clock": ("stepwell.emulator.cli.clock", "clock"),
         "contract": ("stepwell.emulator.testing.contract.command", "contract"),

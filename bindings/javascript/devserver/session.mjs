@@ -9,7 +9,8 @@ const PATIENCE_MS = 5_000;
 /** `{engine: "host:port", token}` of the running `stepwell dev`; undefined where there is none. */
 export function readSession() {
   try {
-    return JSON.parse(readFileSync(process.env.STEPWELL_SESSION, "utf8"));
+    const session = JSON.parse(readFileSync(process.env.STEPWELL_SESSION, "utf8"));
+    return session.ended ? undefined : session;
   } catch {
     return undefined;
   }
@@ -37,12 +38,6 @@ export class Registration {
   tell(message) {
     this.#message = message;
     return this.#send();
-  }
-
-  /** The connection's answer to a question about what was told. Undefined where nobody answers. */
-  async ask(question) {
-    if (this.#message === undefined) return;
-    await new Promise((resolve) => this.#post({ id: this.#message.id, ...question }, resolve));
   }
 
   close() {

@@ -24,17 +24,26 @@ class Session:
     file: Path
     port: int
     token: str
+    #: Whether that engine has stopped. The next one takes the same port and token, for dev servers that go on.
+    ended: bool = False
 
     def write(self) -> None:
         """Writes the file, for its owner only."""
-        write_private(self.file, json.dumps({"engine": f"127.0.0.1:{self.port}", "token": self.token}))
+        data = {"engine": f"127.0.0.1:{self.port}", "token": self.token, "ended": self.ended}
+        write_private(self.file, json.dumps(data))
+
+
+def session_file(state: Path) -> Path:
+    """The file of the session in a state folder."""
+    return state / "session.json"
 
 
 def read_session(file: Path) -> Session | None:
     """The session that was written last; it may be over."""
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
-        return Session(file, int(data["engine"].rpartition(":")[2]), str(data["token"]))
+        port = int(data["engine"].rpartition(":")[2])
+        return Session(file, port, str(data["token"]), ended=bool(data["ended"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

@@ -16,7 +16,7 @@ from stepwell.emulator.clock import turns
 from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.config.project import Project
 from stepwell.emulator.worker.console import ConsoleLine
-from stepwell.emulator.worker.devserver.environment import Session, read_session
+from stepwell.emulator.worker.devserver.environment import Session, read_session, session_file
 from stepwell.emulator.worker.devserver.launcher import HostLauncher
 from stepwell.emulator.worker.devserver.registrations import REGISTER_PATH, HostedWorker, Registrations
 from stepwell.emulator.worker.devserver.sources import may_be_imported, source_of_class
@@ -28,7 +28,6 @@ from stepwell.emulator.worker.workerd.front_door import FrontDoor
 from stepwell.emulator.worker.workerd.generation import RuntimeGeneration
 from stepwell.emulator.worker.workerd.host import check_classes
 
-_SESSION_FILE: Final = "session.json"
 #: Pause before a Worker is asked again that did not answer.
 _RETRY_S: Final = 0.1
 #: Turns of the loop in which hosts learn that they stop, and the answers to registrations end.
@@ -48,7 +47,7 @@ class DevServerHosts:
         state: Path,
     ) -> None:
         """`port` gives a Workflow's port by its name; `on_workers` is called with Workers that are announced."""
-        file = state / _SESSION_FILE
+        file = session_file(state)
         self._before = read_session(file)
         self._file = file
         self._emit = emit
@@ -87,6 +86,7 @@ class DevServerHosts:
         self._registrations.close()
         await stopping
         await turns(_LAST_TURNS)
+        Session(self._file, self._calls.port, self._calls.token, ended=True).write()
         await self._calls.stop()
 
 

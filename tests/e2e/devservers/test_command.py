@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.process import DevProcess, until
+from tests.e2e.process import DevProcess, stepwell, until
 from tests.e2e.projects import workflow
 
 PYTHON = sys.executable
@@ -79,3 +80,29 @@ def test_the_command_ends_when_stepwell_is_killed(run: Callable[..., DevProcess]
         process.until_output("^up$")
         process.kill()
     until("the command has ended", ended.exists)
+
+
+def test_env_prints_what_another_terminal_needs(tmp_path: Path) -> None:
+    with DevProcess("--port", "0", "--attach", cwd=tmp_path) as process:
+        process.url
+        shell = f'eval "$({stepwell()} env)"; echo "$NODE_OPTIONS|$STEPWELL_SESSION"'
+        done = subprocess.run(["sh", "-c", shell], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+        options, _, session = done.stdout.strip().partition("|")
+        assert options.startswith("--import=file:///")
+        assert Path(session) == tmp_path / ".stepwell" / "session.json"
+
+
+def test_env_without_a_running_stepwell_says_what_to_start(tmp_path: Path) -> None:
+    done = subprocess.run([stepwell(), "env"], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert "Start `stepwell dev --attach` first." in done.stderr
+
+
+def test_a_session_that_has_ended_is_not_joined(tmp_path: Path) -> None:
+    with DevProcess("--port", "0", "--", "true", cwd=tmp_path) as process:
+        process.wait()
+    done = subprocess.run([stepwell(), "env"], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
