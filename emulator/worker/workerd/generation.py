@@ -191,6 +191,12 @@ class RuntimeGeneration:
         """The process that serves; None while there is none."""
         return None if self._live is None else self._live.child.pid
 
+    @property
+    def inspector_port(self) -> int | None:
+        """Where the process that serves has its debugger; None without one."""
+        doors = () if self._live is None else self._live.doors.values()
+        return next((endpoints.inspector for endpoints in doors), None)
+
     def doors(self, worker: str) -> RuntimeEndpoints | None:
         """Where requests go now; None while the process is being started again. Safe on any thread."""
         live = self._live

@@ -35,6 +35,7 @@ from stepwell.emulator.worker.workerd.config import (
 from stepwell.emulator.worker.workerd.descriptors import limit, passes_at_once
 from stepwell.emulator.worker.workerd.front_door import FrontDoor
 from stepwell.emulator.worker.workerd.generation import RuntimeGeneration
+from stepwell.emulator.worker.workerd.inspector import InspectorProxy
 from stepwell.emulator.worker.workerd.launch import Launcher, WorkerdLauncher
 from stepwell.emulator.worker.workerd.migrations import apply_migrations, migrations_of
 from stepwell.emulator.worker.workerd.missing_tables import MissingTables
@@ -100,6 +101,11 @@ class JavaScriptRuntime:
         self._digests: dict[str, str] = {}
         self._loads = 0
         self._told: Choice | None = None
+        port = options.inspector_port
+        self._inspector = None if port is None else InspectorProxy(port, self._inspector_port)
+
+    def _inspector_port(self) -> int | None:
+        return None if self._generation is None else self._generation.inspector_port
 
     def host(self, name: str) -> WorkerdHost:
         """The host of one of the Workers."""
@@ -135,6 +141,8 @@ class JavaScriptRuntime:
         self._generation = None
         await asyncio.gather(*(generation.stop() for generation in self._generations))
         self._generations.clear()
+        if self._inspector is not None:
+            await self._inspector.stop()
         await self._calls.stop()
         self._remove_generated()
 
@@ -152,7 +160,7 @@ class JavaScriptRuntime:
         self._loads += 1
         made = Bundle(folder, "", "", {})
         if tools.esbuild is not None:
-            debuggable = self._options.inspector_port is not None
+            debuggable = self._inspector is not None
             made = await bundle(
                 config, tools.esbuild, entry, folder / f"bundle-{self._loads % 8}", debuggable=debuggable
             )
@@ -162,6 +170,8 @@ class JavaScriptRuntime:
         data = self._options.state / DATA_FOLDER
         mappers = {part.config.name: _mapper(part, choice, MissingTables(part.config, data)) for part in parts}
         patience_s = self._options.patience_s or max(_cpu_limit_s(part.config) for part in parts)
+        if self._inspector is not None and choice.runtime == "workerd":  # wrangler opens the port itself
+            await self._inspector.start()
         launcher = self._launcher(parts, tools, choice)
         generation = RuntimeGeneration(
             launcher, mappers, self._calls, self._room, patience_s=patience_s, emit=self._emit
@@ -185,6 +195,8 @@ class JavaScriptRuntime:
         before, self._generation = self._generation, generation
         if before is not None:
             before.retire()
+        if self._inspector is not None:
+            self._inspector.disconnect()
 
     def _launcher(self, parts: Sequence[WorkerPart], tools: Toolchain, choice: Choice) -> Launcher:
         key = self._calls.key
@@ -197,7 +209,7 @@ class JavaScriptRuntime:
         names = [part.config.name for part in parts]
         runs = unix_sockets(names)
         write_private(file, workerd_config(parts, engine, state / DATA_FOLDER, file.parent, tools, runs))
-        return WorkerdLauncher(tools.workerd, file, names, runs, key, self._options.inspector_port)
+        return WorkerdLauncher(tools.workerd, file, names, runs, key, self._inspector is not None)
 
     def _tell(self, choice: Choice, workers: Sequence[JavaScriptWorker], tools: Toolchain) -> None:
         if choice == self._told:

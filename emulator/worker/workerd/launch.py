@@ -24,6 +24,8 @@ _STARTUP_CPU_S: Final = 8.0
 _LOOK_S: Final = 0.5
 #: How long workerd may take to end. What it stores is in SQLite, which needs no farewell.
 _GRACE_S: Final = 0.3
+#: Stands for the inspector's port among those of sockets.
+_INSPECTOR: Final = "inspector"
 
 
 class RuntimeFailed(Exception):
@@ -32,12 +34,16 @@ class RuntimeFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RuntimeEndpoints:
-    """Where one Worker is reached. `headers` go with every request: they choose it where one port serves all."""
+    """Where one Worker is reached. `headers` go with every request: they choose it where one port serves all.
+
+    `inspector` is the port of the process's debugger.
+    """
 
     http: RuntimeAddress
     runs: RuntimeAddress
     key: RunKey
     headers: Mapping[str, str] = field(default_factory=dict)
+    inspector: int | None = None
 
     async def open_runs(self) -> WireSocket:
         """A new socket for passes. Raises `OSError` when the runtime is gone."""
@@ -89,6 +95,7 @@ class WorkerdLauncher:
     """`workerd serve` on a configuration in a file. It tells the ports it was given on a pipe.
 
     `runs` has the names of the Unix sockets for passes, by Worker; one without is reached by ports.
+    `is_inspected`: the process opens an inspector, on a port that is free.
     """
 
     workerd: Path
@@ -96,11 +103,7 @@ class WorkerdLauncher:
     workers: Sequence[str]
     runs: Mapping[str, str]
     key: RunKey
-    inspector_port: int | None = None
-
-    @property
-    def is_inspected(self) -> bool:
-        return self.inspector_port is not None
+    is_inspected: bool = False
 
     def ending(self, reason: str, runs: int) -> str:
         return crash_text(reason, runs)
@@ -118,15 +121,17 @@ class WorkerdLauncher:
         return child, {name: self._doors(name, ports) for name in self.workers}
 
     def _doors(self, worker: str, ports: Mapping[str, int]) -> RuntimeEndpoints:
+        inspector = ports.get(_INSPECTOR)
         runs = self.runs.get(worker)
         if runs is None:
-            return RuntimeEndpoints(ports[http_socket(worker)], ports[runs_socket(worker)], self.key)
-        return RuntimeEndpoints(http_of(runs), runs, self.key)
+            http_port, runs_port = ports[http_socket(worker)], ports[runs_socket(worker)]
+            return RuntimeEndpoints(http_port, runs_port, self.key, inspector=inspector)
+        return RuntimeEndpoints(http_of(runs), runs, self.key, inspector=inspector)
 
     async def _start(self, control: int, on_line: Callable[[str], None]) -> Child:
         command = [str(self.workerd), "serve", "--experimental", f"--control-fd={control}", str(self.config)]
-        if self.inspector_port is not None:
-            command.insert(2, f"--inspector-addr={_LOOPBACK}:{self.inspector_port}")
+        if self.is_inspected:
+            command.insert(2, f"--inspector-addr={_LOOPBACK}:0")
         return await Child.start(
             command,
             cwd=self.config.parent,
@@ -138,20 +143,24 @@ class WorkerdLauncher:
 
     async def _ports(self, reading: int) -> dict[str, int]:
         """The ports by the names of the sockets; reads until all are there."""
-        wanted = {name for worker in self.workers for name in (http_socket(worker), runs_socket(worker))}
+        missing = {name for worker in self.workers for name in (http_socket(worker), runs_socket(worker))}
+        if self.is_inspected:
+            missing.add(_INSPECTOR)
         ports: dict[str, int] = {}
         with contextlib.closing(os.fdopen(reading, "rb", buffering=0)) as pipe:
             reader = asyncio.StreamReader()
             loop = asyncio.get_running_loop()
             transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
             try:
-                while wanted - ports.keys() and (line := await reader.readline()):
+                while missing - ports.keys() and (line := await reader.readline()):
                     event = json.loads(line)
                     if event.get("event") == "listen":
                         ports[event["socket"]] = event["port"]
+                    elif event.get("event") == "listen-inspector":
+                        ports[_INSPECTOR] = event["port"]
             finally:
                 transport.close()
-        if wanted - ports.keys():
+        if missing - ports.keys():
             raise RuntimeFailed("workerd ended while it started")
         return ports
 
