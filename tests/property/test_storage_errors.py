@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from typing import Any
 
-import apsw
 import pytest
 
 from stepwell.bindings.values import encode
-from stepwell.emulator.clock import breathe, in_next_turn, turns
+from stepwell.emulator.clock import in_next_turn
 from stepwell.emulator.engine import durability
 from stepwell.emulator.storage import turn
-from stepwell.emulator.storage.records import FINITE, StepKind, StepState
-from tests.conftest import World
-from tests.property.invariants import check_store, shown
-from tests.property.programs import Do, Parallel, Player, Program, Sleep, Wait
+from stepwell.emulator.storage.records import StepKind, StepState
+from tests.conftest import World, _runner
+from tests.property.programs import RETRIES, Do, Parallel, Player, Program, Sleep, Wait
+from tests.property.trials import ERRORS, Faults, Trial, no_faults
 
 pytestmark = pytest.mark.anyio
-
-ERRORS = {
-    "BUSY": apsw.BusyError,
-    "LOCKED": apsw.LockedError,
-    "IOERR": apsw.IOError,
-    "FULL": apsw.FullError,
-    "NOMEM": apsw.NoMemError,
-    "CORRUPT": apsw.CorruptError,
-}
 
 PROGRAM: Program = (
     Do("a", failures=1, delay_ms=10),
@@ -44,93 +33,25 @@ PROGRAM: Program = (
 )
 
 
-class Faults:
-    """Raises an error at the statements `first` to `first + count - 1` of a store, whatever they are."""
-
-    def __init__(self, error: type[Exception], first: int, count: int) -> None:
-        self._error, self._range = error, range(first, first + count)
-        self.seen = 0
-        self.is_off = False
-
-    def __call__(self, cursor: object, sql: str, bindings: object) -> bool:
-        if self.is_off:
-            return True
-        self.seen += 1
-        if self.seen in self._range:
-            raise self._error("injected")
-        return True
+def send_event(world: World) -> Awaitable[object] | None:
+    """Sends the event that the program waits for."""
+    is_awaited = any(
+        step.kind is StepKind.WAIT_FOR_EVENT and step.state is StepState.PENDING and step.name == "1w"
+        for step in world.store.steps(world.key())
+    )
+    if not is_awaited:
+        return None
+    return world.flow.send_event("one", {"type": "for-1w", "payload": encode("here")})
 
 
-class Trial:
-    """One program, from its creation to its end, through the faults."""
-
-    def __init__(self) -> None:
-        self.world = World()
-        self.player = Player(PROGRAM)
-        self.completed: set[tuple[str, str]] = set()
-
-    async def run(self, faults: Faults | None) -> dict[str, object]:
-        world = self.world
-        await world.start(self.player.flow)
-        world.store.commit()
-        self.faults = faults or Faults(Exception, 0, 0)
-        world.store._db.set_exec_trace(self.faults)
-        await asyncio.gather(world.flow.create({"id": "one"}), return_exceptions=True)
-        for _ in range(200):
-            await self._rest()
-            if world.engine.failure is not None or world.engine.damaged:
-                await self._next_process()
-            elif not await self._go_on():
-                break
-        world.store._db.set_exec_trace(None)
-        check_store(world.store)
-        result = shown(world.store, world.key())
-        world.engine.crash()
-        await turns(3)
-        return result
-
-    async def _rest(self) -> None:
-        async with asyncio.timeout(20):
-            while self.world.engine.failure is None and not self.world.engine.is_idle:
-                await breathe()
-
-    async def _next_process(self) -> None:
-        world = self.world
-        world.store._db.set_exec_trace(None)
-        world.store._turn._broken = None  # as a new process would find it
-        await world.restart(until_idle=False)
-        if world.store.find(1, "one") is None:
-            await world.flow.create({"id": "one"})
-
-    async def _go_on(self) -> bool:
-        """Sends an event that is waited for, or lets time pass; False when the instance has ended."""
-        world, self.faults.is_off = self.world, True
-        if world.store.status(world.key()) in FINITE:
-            return False
-        waiting = [
-            step
-            for step in world.store.steps(world.key())
-            if step.kind is StepKind.WAIT_FOR_EVENT and step.state is StepState.PENDING and step.name == "1w"
-        ]
-        at = world.engine.next_at()
-        self.faults.is_off = False
-        if waiting:
-            sending = world.flow.send_event("one", {"type": "for-1w", "payload": encode("here")})
-            await asyncio.gather(sending, return_exceptions=True)
-        elif at is not None:
-            world.engine.move_clock(at)
-        await turns(5)
-        return True
+async def result_with(faults: Faults) -> dict[str, object]:
+    return await Trial(_runner(Player(PROGRAM).flow), act=send_event).run(faults)
 
 
 def statements() -> Iterator[int]:
     """The program makes about 170 statements: the first dozen, then every fifth."""
     yield from range(1, 12)
     yield from range(12, 200, 5)
-
-
-async def expected() -> Any:
-    return await Trial().run(None)
 
 
 @pytest.fixture(autouse=True)
@@ -143,16 +64,58 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("count", [1, 3], ids=["once", "three-times"])
 @pytest.mark.parametrize("name", ERRORS)
 async def test_an_error_at_any_statement_changes_no_outcome(name: str, count: int) -> None:
-    whole = await expected()
+    whole = await result_with(no_faults())
     for first in statements():
         faults = Faults(ERRORS[name], first, count)
-        trial = Trial()
         try:
-            result = await trial.run(faults)
+            result = await result_with(faults)
         except BaseException as error:
             error.add_note(f"{name} at statement {first}")
             raise
 
         assert result == whole, f"{name} at statement {first}"
+        if faults.seen < first:
+            break
+
+
+# -- rollbacks
+
+
+async def rolls_back(event: Any, step: Any) -> Any:
+    """Three steps with handlers, of which one fails twice before it succeeds; then run() fails."""
+
+    def undo(name: str, *, failures: int = 0) -> Any:
+        def handler(given: Any) -> None:
+            if HANDLED.count(name) < failures:
+                HANDLED.append(name)
+                raise RuntimeError(f"{name} is not undone yet")
+            HANDLED.append(name)
+
+        return handler
+
+    config = {"retries": {"limit": RETRIES, "delay": 10, "backoff": "constant"}}
+    for name, failures in (("a", 0), ("b", 2), ("c", 0)):
+        await step.do(name, name, config, rollback=undo(name, failures=failures), rollback_config=config)
+    await step.sleep("nap", 100_000)
+    raise RuntimeError("no luck")
+
+
+#: Handlers that were called, in order, over all processes of a trial.
+HANDLED: list[str] = []
+
+
+@pytest.mark.parametrize("name", ERRORS)
+async def test_an_error_at_any_statement_leaves_no_rollback_undone(name: str) -> None:
+    HANDLED.clear()
+    whole = await Trial(_runner(rolls_back)).run(no_faults())
+    assert list(dict.fromkeys(HANDLED)) == ["c", "b", "a"]
+    for first in statements():
+        HANDLED.clear()
+        faults = Faults(ERRORS[name], first, 1)
+        result = await Trial(_runner(rolls_back)).run(faults)
+
+        where = f"{name} at statement {first}"
+        assert result == whole, where
+        assert list(dict.fromkeys(HANDLED)) == ["c", "b", "a"], where
         if faults.seen < first:
             break

@@ -217,8 +217,9 @@ class _Driver:
             return
         try:
             self._outcome.succeed((yield from self._drive(self._coroutine, error)))
-        except GeneratorExit:  # the task is dropped
-            self._outcome.cancel()
+        except GeneratorExit:  # the task is dropped, perhaps after the loop
+            if not self._loop.is_closed():
+                self._outcome.cancel()
             raise
         except BaseException as raised:  # noqa: BLE001 - user code may raise anything
             self._outcome.fail(raised)
