@@ -88,17 +88,16 @@ class Stepwell:
         await sees(hand, "fail", "#value-params")
 
     async def move_clock(self, hand: Hand, name: str) -> None:
-        await hand.press(hand.page.locator("#clock-chip"))
+        await hand.press(hand.page.locator("#side a[title='Clock']"))
         await hand.press(_button(hand, "To the next wake"))
         await sees(hand, "The clock stands at the next wake", "#toasts")
 
     async def terminate_two(self, hand: Hand, name: str) -> None:
         for one in (name, f"{name}-too"):
-            await hand.press(hand.page.get_by_role("checkbox", name=f"Choose {one}", exact=True))
-        await hand.choose(hand.page.locator("#bulk-action"), "Terminate")
-        await hand.press(_button(hand, "Continue"))
+            await hand.press(hand.page.get_by_role("checkbox", name=f"Select {one}", exact=True))
         await hand.press(_button(hand, "Terminate 2"))
-        await sees(hand, "2 of 2 done")
+        await hand.press(hand.page.locator("#ask-line .danger"))
+        await sees(hand, "Terminate 2 instances: done", "#toasts")
 
     async def _open(self, hand: Hand, name: str) -> None:
         await hand.press(hand.page.locator("#rows .id").get_by_text(name, exact=True))

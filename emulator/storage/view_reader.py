@@ -7,7 +7,14 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from stepwell.emulator.storage.codes import CAUSE_OF_CODE, KIND_OF_CODE, STATE_CODES, STATE_OF_CODE, STATUS_OF_CODE
+from stepwell.emulator.storage.codes import (
+    CAUSE_OF_CODE,
+    KIND_OF_CODE,
+    STATE_CODES,
+    STATE_OF_CODE,
+    STATUS_CODES,
+    STATUS_OF_CODE,
+)
 from stepwell.emulator.storage.excerpts import ERROR_READ, LINE_READ, closed_json
 from stepwell.emulator.storage.filters import where
 from stepwell.emulator.storage.listing import page_statement
@@ -25,6 +32,7 @@ from stepwell.emulator.storage.records import (
     StepState,
 )
 from stepwell.emulator.storage.view_records import (
+    ErrorGroup,
     EventBrief,
     InstanceBrief,
     ListPage,
@@ -32,11 +40,13 @@ from stepwell.emulator.storage.view_records import (
     StepBrief,
     StepStretch,
     StepTally,
+    WorkflowGroup,
 )
 
 Row: TypeAlias = tuple[Any, ...]
 
 _LAST_ID = 2**62
+_NO_LIMIT = -1
 _NOTABLE = [code for state, code in STATE_CODES.items() if state is not StepState.COMPLETED]
 
 
@@ -79,10 +89,31 @@ class ViewReads:
         rows = self._rows(sql, [_LAST_ID if before is None else before, *params, limit])
         return [(key, STATUS_OF_CODE[status]) for key, status in rows]
 
-    def count_matching_by_status(self, wanted: PageFilter) -> dict[Status, int]:
+    def count_matching_by_status(self, wanted: PageFilter, most: int | None = None) -> dict[Status, int]:
         condition, params = where(wanted)
-        rows = self._rows(f"SELECT status, count(*) FROM instance WHERE {condition} GROUP BY status", params)
+        matching = f"SELECT status FROM instance WHERE {condition} LIMIT ?"
+        sql = f"SELECT status, count(*) FROM ({matching}) GROUP BY status"
+        rows = self._rows(sql, [*params, _NO_LIMIT if most is None else most])
         return {STATUS_OF_CODE[status]: count for status, count in rows}
+
+    def error_groups(self, wanted: PageFilter, most: int, limit: int) -> list[ErrorGroup]:
+        condition, params = where(wanted)
+        sql = f"""SELECT workflow, name, message, count(*) AS count, max(created_at) FROM (
+            SELECT workflow, error ->> 'name' AS name, substr(error ->> 'message', 1, 300) AS message, created_at
+            FROM instance WHERE {condition} AND status = ? AND error IS NOT NULL ORDER BY key DESC LIMIT ?)
+            GROUP BY workflow, name, message ORDER BY count DESC, max(created_at) DESC LIMIT ?"""
+        rows = self._rows(sql, [*params, STATUS_CODES[Status.ERRORED], most, limit])
+        return [
+            ErrorGroup(workflow, name or "Error", message or "", *rest) for workflow, name, message, *rest in rows
+        ]
+
+    def workflow_groups(self, wanted: PageFilter, most: int) -> list[WorkflowGroup]:
+        condition, params = where(wanted)
+        sql = f"""SELECT workflow, status, count(*), max(created_at) FROM (
+            SELECT workflow, status, created_at FROM instance WHERE {condition} ORDER BY key DESC LIMIT ?)
+            GROUP BY workflow, status"""
+        rows = self._rows(sql, [*params, most])
+        return [WorkflowGroup(workflow, STATUS_OF_CODE[status], *rest) for workflow, status, *rest in rows]
 
     def found_by_id(self, text: str, limit: int) -> list[InstanceBrief]:
         return [_brief(row) for row in self._all("found_by_id", (text, limit))]
@@ -97,6 +128,9 @@ class ViewReads:
 
     def steps_at(self, places: Iterable[tuple[int, int]]) -> list[StepBrief]:
         return [_step_brief(row) for row in self._all("steps_at", (json.dumps(list(places)),))]
+
+    def waking_steps(self, keys: Iterable[int]) -> list[StepBrief]:
+        return [_step_brief(row) for row in self._all("waking_steps", (json.dumps(list(keys)),))]
 
     def run_steps(self, key: int, limit: int) -> list[StepBrief]:
         return [_step_brief(row) for row in self._all("run_steps", (key, limit))]

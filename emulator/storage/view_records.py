@@ -37,6 +37,27 @@ class ListPage:
 
 
 @dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """Errored instances of one Workflow with one error: its name and the start of its message."""
+
+    workflow: int
+    name: str
+    message: str
+    count: int
+    newest_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowGroup:
+    """Instances of one Workflow in one status."""
+
+    workflow: int
+    status: Status
+    count: int
+    newest_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class StepTally:
     """How many steps of an instance are in a state, and the newest of them."""
 

@@ -18,6 +18,7 @@ from stepwell.emulator.storage.records import (
     StepRow,
 )
 from stepwell.emulator.storage.view_records import (
+    ErrorGroup,
     EventBrief,
     InstanceBrief,
     ListPage,
@@ -25,6 +26,7 @@ from stepwell.emulator.storage.view_records import (
     StepBrief,
     StepStretch,
     StepTally,
+    WorkflowGroup,
 )
 
 
@@ -43,7 +45,17 @@ class ViewReader(Protocol):
         """Keys and statuses, newest first, below the key `before`."""
         ...
 
-    def count_matching_by_status(self, wanted: PageFilter) -> dict[Status, int]: ...
+    def count_matching_by_status(self, wanted: PageFilter, most: int | None = None) -> dict[Status, int]:
+        """How many match in each status; stops counting at `most` in all."""
+        ...
+
+    def error_groups(self, wanted: PageFilter, most: int, limit: int) -> list[ErrorGroup]:
+        """The errors of the newest `most` errored instances that match; the most frequent first."""
+        ...
+
+    def workflow_groups(self, wanted: PageFilter, most: int) -> list[WorkflowGroup]:
+        """The newest `most` instances that match, by Workflow and status."""
+        ...
 
     def found_by_id(self, text: str, limit: int) -> list[InstanceBrief]:
         """Instances of any Workflow whose id contains the text: exact ones first, then the newest."""
@@ -57,12 +69,16 @@ class ViewReader(Protocol):
         """The steps at (instance, seq)."""
         ...
 
+    def waking_steps(self, keys: Iterable[int]) -> list[StepBrief]:
+        """The open steps of the instances that are due at a time, earliest first."""
+        ...
+
     def error_briefs(self, keys: Iterable[int]) -> dict[int, tuple[str, str]]:
         """Name and the first 300 characters of the message of their errors, by key."""
         ...
 
     def output_briefs(self, keys: Iterable[int]) -> dict[int, str]:
-        """The first 160 characters of their outputs as they are stored, by key."""
+        """The first 600 characters of their outputs as they are stored, by key."""
         ...
 
     def step_window(self, key: int, from_seq: int, limit: int) -> list[StepRow]:

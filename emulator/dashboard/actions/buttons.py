@@ -34,7 +34,7 @@ class _Kind:
 
 _KINDS: Final[Mapping[str, _Kind]] = {
     "pause": _Kind("Pause", "pause", "p"),
-    "resume": _Kind("Resume", "play", "u"),
+    "resume": _Kind("Resume", "play", "p"),
     "terminate": _Kind("Terminate", "stop", "t", danger=True),
     "restart": _Kind("Restart", "restart", "r"),
     "delete": _Kind("Delete", "trash", danger=True),

@@ -22,12 +22,13 @@ from stepwell.emulator.dashboard.bulk.view import (
     all_that_match,
     bulk_plan,
     chosen_ones,
+    skip_reason,
 )
 from stepwell.emulator.dashboard.list.query import parse_query
 from stepwell.emulator.dashboard.parts.answers import HEADERS, NotFound, page
-from stepwell.emulator.dashboard.parts.reads import Reads
+from stepwell.emulator.dashboard.parts.reads import Reads, statuses_by_command
 from stepwell.emulator.dashboard.parts.urls import Urls
-from stepwell.emulator.engine.lifecycle import Command, allowed
+from stepwell.emulator.engine.lifecycle import Command
 from stepwell.emulator.engine.passes.outcomes import Termination
 from stepwell.emulator.storage.records import FINITE, PageFilter, Status, Trigger
 from stepwell.emulator.storage.view_records import InstanceBrief
@@ -92,14 +93,17 @@ class Bulk:
 
     def _all(self, action: str, given: Given) -> BulkSelection:
         statuses = [*given.getlist("status"), *SCOPES.get(given.get("scope", ""), ())]
-        query = parse_query(given.get("q", ""), self._reads.now(), statuses, given.get("workflow") or None)
+        query = parse_query(
+            " ".join(given.getlist("q")), self._reads.now(), statuses, given.get("workflow") or None
+        )
         if query.problems:
             problems = " ".join(query.problems)
             raise Refused(f"Can't select “all”: the search has an error. {problems}")
         return BulkSelection(action, None, self._reads.filter_of(query), all_that_match(query))
 
     def _plan(self, chosen: BulkSelection, given: Given) -> BulkPlan:
-        reasons = {status: allowed(status)[Command(chosen.action)] for status in Status}
+        applies = statuses_by_command()[chosen.action]
+        reasons = {status: skip_reason(chosen.action, status, applies=status in applies) for status in Status}
         names = ("action", "all", "scope", "key", *_OF_THE_LIST)
         fields = [(name, value) for name in names for value in given.getlist(name) if value]
         return bulk_plan(chosen.action, chosen.what, self._counts(chosen), reasons, fields, _back(given))

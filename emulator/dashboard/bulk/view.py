@@ -9,7 +9,7 @@ from typing import Final
 from stepwell.emulator.dashboard.list.query import ListQuery
 from stepwell.emulator.dashboard.parts.statuses import STATUS_LOOKS, Look
 from stepwell.emulator.dashboard.parts.text import plural
-from stepwell.emulator.storage.records import Status
+from stepwell.emulator.storage.records import FINITE, Status
 
 #: Button text by action. The number of instances follows.
 WORDS: Final = {
@@ -74,6 +74,19 @@ def bulk_plan(
     applies = sum(line.count for line in lines if line.reason is None)
     title = f"{WORDS[action]} {plural(applies, 'instance')}"
     return BulkPlan(action, WORDS[action], title, what, applies, lines, tuple(fields), back)
+
+
+def skip_reason(command: str, status: Status, *, applies: bool) -> str | None:
+    """Why the action leaves instances of a status alone, in a word or two; None where it applies."""
+    if applies:
+        return None
+    if status in FINITE:
+        return "already finished"
+    if command == "resume":
+        return "not paused"
+    return {Status.PAUSED: "already paused", Status.WAITING_FOR_PAUSE: "already pausing"}.get(
+        status, "rolling back"
+    )
 
 
 def chosen_ones(count: int) -> str:

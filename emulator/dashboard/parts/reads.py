@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import OrderedDict
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from starlette.requests import Request
@@ -12,8 +13,11 @@ from starlette.requests import Request
 from stepwell.emulator.clock import SystemClock, monotonic_ns
 from stepwell.emulator.dashboard.instance.advice import ReplayView
 from stepwell.emulator.dashboard.list.columns import Column, chosen_columns
+from stepwell.emulator.dashboard.list.groups import LOOKED_AT, SHOWN, grouping_of
 from stepwell.emulator.dashboard.list.query import ListQuery, parse_query
-from stepwell.emulator.dashboard.list.view import COUNTED, ListInputs, focus_places
+from stepwell.emulator.dashboard.list.rows import RowInputs, focus_places
+from stepwell.emulator.dashboard.list.view import COUNTED, ListInputs
+from stepwell.emulator.dashboard.list.window import window
 from stepwell.emulator.dashboard.parts.answers import NotFound
 from stepwell.emulator.dashboard.parts.clipboard import page_snippets
 from stepwell.emulator.dashboard.parts.errors import load_error
@@ -22,6 +26,7 @@ from stepwell.emulator.dashboard.parts.selected_run import Found as Found
 from stepwell.emulator.dashboard.parts.sources import Sources
 from stepwell.emulator.dashboard.parts.urls import part_text
 from stepwell.emulator.dashboard.runs.opened import OpenedRuns
+from stepwell.emulator.engine.lifecycle import Command, allowed
 from stepwell.emulator.storage.records import InstanceRow, PageFilter, Status, WorkflowRow
 from stepwell.emulator.storage.store import StorageError
 from stepwell.emulator.storage.view_records import Cursor, ListPage, Order
@@ -33,6 +38,8 @@ from stepwell.emulator.web.whole_numbers import whole_number
 Counts = dict[int, dict[Status, int]]
 
 PER_PAGE: Final = 25
+#: Rows that a live page may hold: those of its address, and new ones that pushed others off it.
+_HELD: Final = 8 * PER_PAGE
 #: Counts that took this long to make are shown this many times longer before they are made again.
 _DEAR: Final = 10
 _REPLAYS_KEPT: Final = 100
@@ -86,10 +93,12 @@ class Reads:
         *,
         section: str = "",
         selected: str | None = None,
-        watch: str = "",
+        watch: str = "0",
         command: str = "",
     ) -> Frame:
-        """`command` of ours tells in a shell what the page shows, as far as there is one."""
+        """`watch` is "list", the key of an instance, or "0" for a page that only news of the server concern;
+        `command` is the `stepwell` command that prints the same data.
+        """
         counts = self.counts()
         now = self.now()
         theme = request.cookies.get("stepwell_theme", "system")
@@ -181,7 +190,9 @@ class Reads:
     # -- the list
     def query(self, request: Request) -> ListQuery:
         given = request.query_params
-        return parse_query(given.get("q", ""), self.now(), given.getlist("status"), given.get("workflow") or None)
+        return parse_query(
+            " ".join(given.getlist("q")), self.now(), given.getlist("status"), given.get("workflow") or None
+        )
 
     def filter_of(self, query: ListQuery) -> PageFilter:
         """Raises `NotFound` for an unknown Workflow."""
@@ -191,56 +202,73 @@ class Reads:
 
     def list_inputs(self, request: Request) -> ListInputs:
         query, page = self.query(request), _page(request, self.now())
-        wanted = self.filter_of(query)
-        rows = self.reader.listed(wanted, replace(page, limit=page.limit + 1))
-        extra = self._shown_already(request, {row.key for row in rows})
-        tallies = self.reader.step_tallies(row.key for row in (*rows, *extra))
-        errored = [row.key for row in (*rows, *extra) if row.status in (Status.ERRORED, Status.ROLLING_BACK)]
-        complete = [row.key for row in (*rows, *extra) if row.status is Status.COMPLETE]
-        counts = self.counts()
-        engine, shown = self.parts.engine, (*rows, *extra)
+        wanted, grouping = self.filter_of(query), grouping_of(request.query_params.get("group", ""))
+        rows = self.reader.listed(wanted, replace(page, limit=page.limit + 1)) if not grouping else []
+        extra, deleted = self._shown_already(request, {row.key for row in window(rows, page).rows})
         return ListInputs(
             query=query,
             page=page,
             now=page.now,
             workflows=self.reader.workflows(),
-            counts=counts,
+            counts=self.counts(),
             rows=rows,
-            tallies=tallies,
-            focus=self.reader.steps_at(focus_places([*rows, *extra], tallies)),
-            errors=self.reader.error_briefs(errored) if errored else {},
-            outputs=self.reader.output_briefs(complete) if complete else {},
-            matching=self.count(wanted, counts),
+            parts=self._row_inputs([*rows, *extra]),
+            by_status=self._by_status(wanted),
             columns=self._columns(request),
             columns_in_url="columns" in request.query_params,
             base_url=self.parts.url,
             extra=extra,
-            real_durations=real_durations(engine, shown),
-            unreadable=unreadable(engine, shown),
+            deleted=deleted,
+            commands=statuses_by_command(),
+            grouping=grouping,
+            errors=self.reader.error_groups(wanted, LOOKED_AT, SHOWN) if grouping == "error" else (),
+            groups=self.reader.workflow_groups(wanted, LOOKED_AT) if grouping == "workflow" else (),
         )
+
+    def _row_inputs(self, rows: list[InstanceRow]) -> RowInputs:
+        tallies = self.reader.step_tallies(row.key for row in rows)
+        errored = [row.key for row in rows if row.status in (Status.ERRORED, Status.ROLLING_BACK)]
+        complete = [row.key for row in rows if row.status is Status.COMPLETE]
+        queued = [row.key for row in rows if row.status is Status.QUEUED]
+        return RowInputs(
+            workflows=self.reader.workflows(),
+            tallies=tallies,
+            focus=self.reader.steps_at(focus_places(rows, tallies)),
+            errors=self.reader.error_briefs(errored) if errored else {},
+            outputs=self.reader.output_briefs(complete) if complete else {},
+            queue_places={key: self.reader.queued_before(key) for key in queued},
+            real_durations=real_durations(self.parts.engine, rows),
+            unreadable=unreadable(self.parts.engine, rows),
+            pausable=statuses_by_command()["pause"],
+        )
+
+    def _by_status(self, wanted: PageFilter) -> dict[Status, int] | None:
+        """None where the counts by status say it already."""
+        if replace(wanted, workflow=None, statuses=()) == PageFilter():
+            return None
+        return self.reader.count_matching_by_status(replace(wanted, statuses=()), COUNTED)
 
     def _columns(self, request: Request) -> tuple[Column, ...]:
         """Those of the address, else those that this browser chose last."""
         given = request.query_params.get("columns", request.cookies.get(COLUMNS_COOKIE))
         return chosen_columns(given.split(".") if given is not None else None)
 
-    def _shown_already(self, request: Request, keys: set[int]) -> list[InstanceRow]:
-        """Rows that a live page holds beside those of its address."""
-        parts = request.query_params.get("shown", "").split(".")[: 2 * PER_PAGE]
-        wanted = [key for part in parts if (key := whole_number(part)) is not None and key not in keys]
-        return [row for key in wanted if (row := self.reader.instance(key)) is not None]
+    def _shown_already(self, request: Request, keys: set[int]) -> tuple[list[InstanceRow], tuple[int, ...]]:
+        """Rows that a live page holds beside those of its address, and the keys of those that were deleted."""
+        parts = request.query_params.get("shown", "").split(".")[:_HELD]
+        held = [key for part in parts if (key := whole_number(part)) is not None and key not in keys]
+        rows = {key: self.reader.instance(key) for key in held}
+        deleted = tuple(key for key, row in rows.items() if row is None)
+        return [row for row in rows.values() if row is not None], deleted
 
-    def count(self, wanted: PageFilter, counts: Counts) -> int:
-        """How many match: from the counts by status where these say it, else counted up to a bound."""
-        if replace(wanted, workflow=None, statuses=()) != PageFilter():
-            return self.reader.matching(wanted, COUNTED)
-        return sum(
-            count
-            for key, own in counts.items()
-            if wanted.workflow in (None, key)
-            for status, count in own.items()
-            if not wanted.statuses or status in wanted.statuses
-        )
+
+@cache
+def statuses_by_command() -> dict[str, frozenset[Status]]:
+    """In which statuses a command applies."""
+    return {
+        str(command): frozenset(status for status in Status if allowed(status)[command] is None)
+        for command in Command
+    }
 
 
 def _page(request: Request, now: int) -> ListPage:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
-from stepwell.emulator.dashboard.actions.questions import restart_question
+from stepwell.emulator.dashboard.actions.questions import question, restart_question
 from stepwell.emulator.dashboard.parts import text
 from stepwell.emulator.dashboard.parts.urls import Urls
 
@@ -30,8 +30,21 @@ def environment() -> Environment:
     )
     env.globals["urls"] = Urls()
     env.globals["restart_question"] = restart_question
-    for name in ("duration", "ago", "until", "exact", "iso", "clock_time", "size", "plural", "cut", "cut_middle"):
+    env.globals["restart_all_question"] = partial(question, "restart")
+    for name in (
+        "duration",
+        "ago",
+        "until",
+        "exact",
+        "iso",
+        "clock_time",
+        "size",
+        "plural",
+        "cut",
+        "cut_middle",
+    ):
         env.filters[name] = getattr(text, name)
+    env.filters["long_date"] = text.long_date
     env.filters["seen"] = text.visible
     env.filters["number"] = text.number
     env.filters["without_end"] = str.removesuffix

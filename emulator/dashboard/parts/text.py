@@ -12,6 +12,8 @@ _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
 _UNITS: Final = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s"))
 
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
 #: Below this, a tenth of a millisecond is worth showing.
 _SHOWS_FRACTIONS_MS: Final = 10
 
@@ -81,13 +83,24 @@ def iso(at: int) -> str:
         return ""
 
 
+def long_date(at: int) -> str:
+    """ "Monday, 30 November 2026" in UTC."""
+    try:
+        return datetime.fromtimestamp(at / 1000, UTC).strftime("%A, %-d %B %Y")
+    except (OverflowError, ValueError, OSError):
+        return f"{at} ms"
+
+
 def clock_time(at: int, now: int) -> str:
-    """The time of day, with the date when it is another day."""
+    """The time of day; of another day "2 Dec, 21:10", of another year "2 Dec 2025, 21:10"."""
     try:
         then, today = datetime.fromtimestamp(at / 1000, UTC), datetime.fromtimestamp(now / 1000, UTC)
     except (OverflowError, ValueError, OSError):
         return f"{at} ms"
-    return then.strftime("%H:%M:%S" if then.date() == today.date() else "%Y-%m-%d %H:%M")
+    if then.date() == today.date():
+        return then.strftime("%H:%M:%S")
+    year = "" if then.year == today.year else f" {then.year}"
+    return f"{then.day} {_MONTHS[then.month - 1]}{year}, {then:%H:%M}"
 
 
 def size(count: int) -> str:

@@ -1,4 +1,4 @@
-"""The activity of an instance in one sentence: "sleeping, wakes in 3 min", "failed at charge-card-1"."""
+"""The activity of an instance in one sentence: "Sleeping until 21:10", "Running charge card, attempt 2 of 3"."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-from stepwell.bindings.values import NULL_TEXT, UNDEFINED_TEXT
 from stepwell.emulator.dashboard.parts.errors import unfolded
 from stepwell.emulator.storage.records import InstanceRow, Status, StepKind, StepState
 from stepwell.emulator.storage.view_records import StepBrief
@@ -14,12 +13,15 @@ from stepwell.emulator.storage.view_records import StepBrief
 #: Characters of two messages that are compared.
 _COMPARED: Final = 250
 
-Ticking: TypeAlias = Literal["until", "since"]
+Ticking: TypeAlias = Literal["until", "clock"]
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A sentence with the name of a step and a ticking time. Parts may be empty."""
+    """A sentence: `lead`, a step or an event type, `tail`, a ticking time, `more`; then an error or a value.
+
+    Parts may be empty. `number` tells steps of one name apart; it is 0 for the first of them.
+    """
 
     lead: str
     step: str = ""
@@ -27,10 +29,15 @@ class Where:
     at: int | None = None
     ticking: Ticking | None = None
     more: str = ""
+    number: int = 0
+    error: str = ""
+    value: str = ""
 
     @property
     def plain(self) -> str:
-        return " ".join(part for part in (self.lead, self.step, self.tail, self.more) if part)
+        number = f" #{self.number}" if self.number else ""
+        head = " ".join(part for part in (self.lead, self.step + number) if part) + self.tail
+        return " ".join(part for part in (head, self.more, self.error, self.value) if part)
 
 
 def where(
@@ -44,49 +51,47 @@ def where(
     queue_place: int | None = None,
 ) -> Where:
     """`focus` is the most relevant step, `others` the number of other open steps; `error` is (name, message),
-    `output` the start of the returned value.
+    `output` the returned value in one line, "" when it returned nothing.
     """
     if not defined and row.ended_at is None:
-        return Where("suspended: this Workflow is not defined in the Worker")
+        return Where("Suspended: this Workflow is not defined in the Worker")
     if row.status is Status.QUEUED:
-        return _queued(row, queue_place)
+        place = "" if queue_place is None else f": {queue_place:,} ahead" if queue_place else ": next"
+        return Where(f"Queued{place} (concurrency limit)")
     if row.status is Status.ERRORED:
         return _errored(focus, error)
     if row.status is Status.ROLLING_BACK:
-        return Where("rolling back", tail=_short(error))
+        return Where(f"Rolling back after {error[0]}" if error is not None else "Rolling back")
     if row.status is Status.PAUSED:
-        return Where("paused", at=row.paused_at, ticking="since")
-    if row.status in (Status.COMPLETE, Status.TERMINATED):
-        return _ended(row.status, focus, output)
-    found = _open(focus) if focus is not None else Where("in run(), between steps")
-    if others:
-        found = replace(found, more=f"and {others} more")
-    return found
+        return Where("Paused. Timers are frozen until you resume")
+    if row.status is Status.COMPLETE:
+        return Where("Returned", value=output) if output else Where("Returned nothing")
+    if row.status is Status.TERMINATED:
+        return _terminated(focus)
+    activity = _open(focus) if focus is not None else Where("Running code between steps")
+    if row.status is Status.WAITING_FOR_PAUSE:
+        return Where("Pausing after", activity.step, number=activity.number) if activity.step else Where("Pausing")
+    return replace(activity, more=f"and {others} more") if others else activity
 
 
-def _ended(status: Status, focus: StepBrief | None, output: str | None) -> Where:
-    """The returned value (possibly truncated), or the step in which the instance was terminated."""
-    if status is Status.TERMINATED:
-        return Where("terminated") if focus is None else Where("terminated in", focus.public_name)
-    nothing = output in (None, NULL_TEXT, UNDEFINED_TEXT)
-    return Where("", tail="returned nothing" if nothing else f"returned {output}")
-
-
-def _queued(row: InstanceRow, place: int | None) -> Where:
-    behind = "" if place is None else f" (number {place + 1:,} in the queue)"
-    return Where(f"waiting for a free slot{behind}", at=row.modified_at, ticking="since")
+def _terminated(focus: StepBrief | None) -> Where:
+    if focus is None:
+        return Where("Terminated by request")
+    if focus.kind is StepKind.WAIT_FOR_EVENT:
+        return Where("Terminated by request while waiting for", event_type(focus.config))
+    return _at("Terminated by request in", focus)
 
 
 def _errored(focus: StepBrief | None, error: tuple[str, str] | None) -> Where:
-    if focus is not None and focus.state is StepState.FAILED:
-        # run() may catch a step's error and fail with its own.
-        own = json.loads(focus.error or "{}")
-        message = str(own.get("message", ""))
-        # Of long messages only the beginnings are known.
-        same = (message[:_COMPARED], f"{own.get('name')}: {message}"[:_COMPARED])
-        is_its_error = error is None or error[1][:_COMPARED] in same
-        return Where("failed at" if is_its_error else "failed after", focus.public_name, _short(error))
-    return Where("failed outside a step", tail=_short(error))
+    if focus is None or focus.state is not StepState.FAILED:
+        return Where("", error=_short(error))
+    # run() may catch a step's error and fail with its own.
+    own = json.loads(focus.error or "{}")
+    message = str(own.get("message", ""))
+    # Of long messages only the beginnings are known.
+    same = (message[:_COMPARED], f"{own.get('name')}: {message}"[:_COMPARED])
+    is_its_error = error is None or error[1][:_COMPARED] in same
+    return replace(_at("" if is_its_error else "After", focus), error=_short(error))
 
 
 def _short(error: tuple[str, str] | None) -> str:
@@ -96,19 +101,24 @@ def _short(error: tuple[str, str] | None) -> str:
     return unfolded(name, message.split("\n", 1)[0])
 
 
+def _at(lead: str, focus: StepBrief, tail: str = "", at: int | None = None) -> Where:
+    number = focus.count if focus.count > 1 else 0
+    return Where(lead, focus.name, tail, at, "until" if at is not None else None, number=number)
+
+
 def _open(focus: StepBrief) -> Where:
     """The activity of a step that has not ended."""
     if focus.state is StepState.IN_FLIGHT:
-        attempt = f"attempt {focus.attempts} of {most_attempts(focus.config)}" if focus.attempts > 1 else ""
-        return Where("running", focus.public_name, attempt)
+        attempt = f", attempt {focus.attempts} of {most_attempts(focus.config)}" if focus.attempts > 1 else ""
+        return _at("Running", focus, attempt)
     if focus.state is StepState.RETRYING:
-        lead = f"attempt {focus.attempts + 1} of {most_attempts(focus.config)} of"
-        return Where(lead, focus.public_name, "", focus.due_at, "until")
+        attempt = f", attempt {focus.attempts + 1} of {most_attempts(focus.config)}"
+        return _at("Retrying", focus, attempt, focus.due_at)
     if focus.kind is StepKind.SLEEP:
-        return Where("sleeping in", focus.public_name, "wakes", focus.due_at, "until")
+        return Where("Sleeping until", at=focus.due_at, ticking="clock")
     if focus.kind is StepKind.WAIT_FOR_EVENT:
-        return Where(f"waiting for event “{event_type(focus.config)}”", "", "times out", focus.due_at, "until")
-    return Where("at", focus.public_name)
+        return Where("Waiting for event", event_type(focus.config), ", times out", focus.due_at, "until")
+    return _at("In", focus)
 
 
 def most_attempts(config: str) -> int:

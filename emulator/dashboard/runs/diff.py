@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final, Literal, TypeAlias
 
 from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.dashboard.parts.statuses import STATUS_LOOKS, STEP_LOOKS, Look
 from stepwell.emulator.dashboard.parts.text import cut, duration
+from stepwell.emulator.dashboard.runs.marks import Marked, marked
+from stepwell.emulator.dashboard.values.line import tree_line
 from stepwell.emulator.storage.excerpts import LINE_READ, closed_json
 from stepwell.emulator.storage.records import InstanceRow, InstanceValues, StepKind, StepRow
 
@@ -56,6 +59,11 @@ class Change:
     left: str
     right: str
 
+    @property
+    def marks(self) -> tuple[Marked, Marked]:
+        """Both texts with the part that differs."""
+        return marked(self.left, self.right)
+
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
@@ -74,6 +82,14 @@ class DiffRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """Steps one after the other that are equal, which a page folds, or that are not."""
+
+    equal: bool
+    rows: tuple[DiffRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DiffView:
     left: Run
     right: Run
@@ -86,6 +102,18 @@ class DiffView:
     hidden: int
     first: str
     differences: int
+    equal_params: int = 0
+
+    @property
+    def stretches(self) -> tuple[Stretch, ...]:
+        return tuple(
+            Stretch(equal, tuple(rows)) for equal, rows in groupby(self.rows, lambda row: row.verdict == "same")
+        )
+
+    @property
+    def divergence(self) -> DiffRow | None:
+        """The first step in which the runs differ."""
+        return next((row for row in self.rows if row.verdict != "same"), None)
 
 
 def in_order(one: Run, other: Run) -> tuple[Run, Run]:
@@ -112,7 +140,16 @@ def compare(left: Run, right: Run) -> DiffView:
         hidden=len(rows) - len(shown),
         first=_first(params, different, outcome),
         differences=len(different) + len(params) + len(outcome),
+        equal_params=_equal_fields(left.values.params, right.values.params),
     )
+
+
+def _equal_fields(left: str | None, right: str | None) -> int:
+    """Top-level fields with equal values."""
+    one, other = json.loads(left or "null"), json.loads(right or "null")
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return 0
+    return sum(name in other and other[name] == value for name, value in one.items())
 
 
 def _first(params: Sequence[Change], rows: Sequence[DiffRow], outcome: Sequence[Change]) -> str:
@@ -160,7 +197,7 @@ def _row(left: StepRow | None, right: StepRow | None) -> DiffRow:
     verdict: Verdict = "right" if left is None else "left" if right is None else "changed" if changes else "same"
     left_ms, right_ms = _took(left), _took(right)
     return DiffRow(
-        name=one.public_name,
+        name=one.name if one.count == 1 else f"{one.name} #{one.count}",
         kind=one.kind,
         verdict=verdict,
         left=STEP_LOOKS[left.state] if left is not None else None,
@@ -201,7 +238,7 @@ def _changes(left: StepRow, right: StepRow) -> list[Change]:
     if _error_text(left.error) != _error_text(right.error):
         changes.append(Change("error", _error_text(left.error), _error_text(right.error)))
     if left.config != right.config:
-        changes.append(Change("config", left.config, right.config))
+        changes.append(Change("config", _shown(left.config), _shown(right.config)))
     return changes + list(value_changes("output", left.output, right.output))
 
 
@@ -260,8 +297,8 @@ def _parts(left: Any, right: Any) -> Mapping[str, tuple[Any, Any]] | None:
 
 
 def _text(tree: Any) -> str:
-    return "missing" if tree is _MISSING else cut(json.dumps(tree, ensure_ascii=False), _SHOWN)
+    return "missing" if tree is _MISSING else tree_line(tree, _SHOWN)
 
 
 def _shown(text: str | None) -> str:
-    return "none" if text is None else cut(text, _SHOWN)
+    return "none" if text is None else tree_line(json.loads(text), _SHOWN)

@@ -21,6 +21,7 @@ from stepwell.emulator.dashboard.instance.inputs import InstanceInputs
 from stepwell.emulator.dashboard.instance.view import build_instance
 from stepwell.emulator.dashboard.parts.answers import HEADERS, NotFound, download, page, plain, wants_json
 from stepwell.emulator.dashboard.parts.reads import Found, Reads
+from stepwell.emulator.dashboard.parts.statuses import STATUS_LOOKS
 from stepwell.emulator.dashboard.parts.urls import Urls
 from stepwell.emulator.dashboard.runs.diff import DiffView, Offered, Run, compare, in_order
 from stepwell.emulator.dashboard.runs.markdown import (
@@ -177,9 +178,21 @@ class RunPages:
 
     # -- from a file
     def open_form(self, request: Request) -> Response:
-        return page(
-            request, "open.html", self._reads.frame(request, "Open a file", section="open"), {"problem": ""}
-        )
+        return self._saved_runs(request, "")
+
+    def _saved_runs(self, request: Request, problem: str) -> Response:
+        runs = [
+            {
+                "id": run.row.id,
+                "workflow": run.workflow.name,
+                "look": STATUS_LOOKS[run.row.status],
+                "saved_at": run.saved_at,
+                "url": Urls().opened(key).page(),
+            }
+            for key, run in self._reads.opened.all()
+        ]
+        frame = self._reads.frame(request, "Saved runs", section="open")
+        return page(request, "open.html", frame, {"problem": problem, "runs": runs}, 400 if problem else 200)
 
     async def open_file(self, request: Request) -> Response:
         async with request.form() as form:
@@ -198,8 +211,7 @@ class RunPages:
             problem = str(error)
         except WRONG as error:
             problem = f"The file is incomplete or invalid: {error!r}"
-        frame = self._reads.frame(request, "Open a file", section="open")
-        return page(request, "open.html", frame, {"problem": problem}, 400)
+        return self._saved_runs(request, problem)
 
 
 def _try_to_show(run: SavedRun) -> None:

@@ -39,9 +39,13 @@ class OpenedRuns:
             self._kept.popitem(last=False)
         return key
 
+    def all(self) -> list[tuple[str, SavedRun]]:
+        """The open runs with their keys, the last opened first."""
+        return [(key, opened.run) for key, opened in reversed(self._kept.items())]
+
     def found(self, key: str) -> Found:
         """Raises `NotFound`."""
         one = self._kept.get(key)
         if one is None:
-            raise NotFound("This file is no longer open. Open it again with “Open a file”.")
+            raise NotFound("This run is no longer open. Open its file again under “Saved runs”.")
         return Found(one.run.workflow, one.run.row, one.reader, key, one.run.saved_at)

@@ -21,7 +21,7 @@ async function act(form, button) {
     const answer = await ask({
       title: question, text: button?.dataset.askText || form.dataset.askText || "", verb: button?.textContent.trim() || "Go on",
       input: button?.dataset.askInput || form.dataset.askInput, check: button?.dataset.askCheck || form.dataset.askCheck,
-    });
+    }, button);
     if (!answer) return;
     for (const [name, value] of Object.entries(answer)) given.set(name, value);
   }
@@ -33,7 +33,7 @@ async function send(form, button, given) {
   underWay(button, true);
   try {
     // Not `form.action`: a field with that name would shadow it.
-    const response = await fetch(form.getAttribute("action") ?? location.href, { method: "POST", body: new URLSearchParams(given), headers: { Accept: "application/json" } });
+    const response = await fetch(button?.getAttribute("formaction") ?? form.getAttribute("action") ?? location.href, { method: "POST", body: new URLSearchParams(given), headers: { Accept: "application/json" } });
     const said = response.headers.get("content-type")?.includes("json") ? await response.json() : { message: await response.text() };
     if (!response.ok) tell(form, said.message || `The server returned status ${response.status}.`);
     else await done(form, said);
@@ -67,7 +67,7 @@ async function done(form, said) {
 
 /** Shows why it was refused: below the button, below all of a row of buttons. */
 function tell(form, text, unreached = false) {
-  const around = form.closest(".actions, .item-actions, .panel-actions, .leaps") || form;
+  const around = form.closest(".acts, .actions, .item-actions, .panel-actions, .leaps") || form;
   let place = around.querySelector(":scope > .problem");
   if (!place && !text) return;
   if (!place) {

@@ -1,42 +1,62 @@
-// Confirmation dialog. Enter confirms, Escape cancels; the focus returns to the previous element.
+// Confirmation next to the button that asks. Its button confirms, Escape and a click elsewhere cancel; the focus returns.
 
-export function ask({ title, text, verb, input, check }) {
-  const dialog = document.getElementById("ask");
+const GAP = 6;
+const MARGIN = 8;
+
+/** The form's answers, or null if it was cancelled; `near` is the button that asks. */
+export function ask({ title, text, verb, input, check }, near) {
+  const place = document.getElementById("ask");
+  if (place.matches(":popover-open")) place.hidePopover();
   const form = document.createElement("form");
-  form.method = "dialog";
-  const heading = node("h2", title);
+  const said = node("p", "");
+  const heading = node("b", title);
   heading.id = "ask-title";
-  form.append(heading);
-  if (text) form.append(node("p", text));
+  said.append(heading, text ? ` ${text}` : "");
+  form.append(said);
   if (input) form.append(labelled(input, "reason", "text"));
   if (check) form.append(labelled(check, "rollback", "checkbox"));
-  const buttons = node("div", "");
-  buttons.className = "acts";
-  const yes = node("button", verb);
-  yes.value = "yes";
-  yes.className = "b danger main";
-  const no = node("button", "Cancel");
-  no.className = "b";
-  no.value = "no";
-  no.type = "button";
-  no.addEventListener("click", () => dialog.close("no"));
-  buttons.append(no, yes);
-  form.append(buttons);
-  dialog.replaceChildren(form);
+  const no = Object.assign(node("button", "Cancel"), { type: "button", className: "b" });
+  const yes = Object.assign(node("button", verb), { className: "b danger main" });
+  const acts = node("div", "");
+  acts.className = "acts";
+  acts.append(no, yes);
+  form.append(acts);
+  place.replaceChildren(form);
   const before = document.activeElement;
-  dialog.returnValue = "no";
-  dialog.showModal();
-  (form.querySelector("input[type='text']") || yes).focus();
+  place.showPopover();
+  put(place, near);
+  (form.querySelector("input[type='text']") ?? yes).focus();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", function closed() {
-      // The close event arrives late: the next question may already be open.
-      if (dialog.open && form.isConnected) return;
-      dialog.removeEventListener("close", closed);
-      if (!form.isConnected) { resolve(null); return; }
-      before?.focus?.();
-      resolve(dialog.returnValue === "yes" ? Object.fromEntries(new FormData(form)) : null);
+    const finish = (answer) => {
+      place.removeEventListener("toggle", closed);
+      if (place.matches(":popover-open")) place.hidePopover();
+      if (document.activeElement === document.body || place.contains(document.activeElement)) before?.focus?.();
+      resolve(answer);
+    };
+    // A later question takes the place of this one: its form is gone.
+    const closed = (event) => { if (event.newState === "closed" || !form.isConnected) finish(null); };
+    place.addEventListener("toggle", closed);
+    no.addEventListener("click", () => finish(null));
+    // Enter in a field leads to the button, and only there it confirms.
+    form.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.target === yes || event.target === no) return;
+      event.preventDefault();
+      yes.focus();
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      finish(Object.fromEntries(new FormData(form)));
     });
   });
+}
+
+/** Below the button, or above it where there is no room. On narrow windows the style sheet puts it at the bottom. */
+function put(place, near) {
+  const button = (near?.getClientRects().length ? near : near?.closest("details, form"))?.getBoundingClientRect() ?? { bottom: MARGIN, top: MARGIN, right: innerWidth };
+  const box = place.getBoundingClientRect();
+  const below = button.bottom + GAP + box.height + MARGIN <= innerHeight;
+  place.style.top = `${below ? button.bottom + GAP : Math.max(MARGIN, button.top - GAP - box.height)}px`;
+  place.style.left = `${Math.max(MARGIN, Math.min(button.right - box.width, innerWidth - box.width - MARGIN))}px`;
 }
 
 function node(tag, text) {
@@ -47,16 +67,17 @@ function node(tag, text) {
 
 function labelled(text, name, type) {
   const label = document.createElement("label");
-  const box = document.createElement("input");
-  box.type = type;
-  box.name = name;
+  const box = Object.assign(document.createElement("input"), { type, name });
   if (type === "checkbox") {
-    box.value = "1";
+    Object.assign(box, { value: "1", className: "box" });
     label.className = "check";
     label.append(box, text);
-  } else {
-    label.append(text, box);
-    label.className = "field";
+    return label;
   }
+  const field = node("span", "");
+  field.className = "field";
+  field.append(box);
+  label.className = "labelled";
+  label.append(text, field);
   return label;
 }

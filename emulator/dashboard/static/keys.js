@@ -2,12 +2,12 @@
 import { openPalette } from "./palette.js";
 import { goBackToList, rowLeft } from "./place.js";
 
-const typing = (node) => node.closest?.("input:not([type='checkbox']), textarea, select, [contenteditable]");
+const typing = (node) => node.closest?.("input:not([type='checkbox'], [type='radio']), textarea, select, [contenteditable]");
 let prefix = "";
 
 export function startKeys() {
   document.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
+    if (event.defaultPrevented || document.querySelector("dialog[open], #ask:popover-open")) return;
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
       openPalette();
@@ -29,25 +29,32 @@ export function startKeys() {
 const base = () => document.documentElement.dataset.base;
 
 function go(key) {
-  const target = { l: "", w: "/workflows", c: "/clock", h: "/help" }[key];
+  const target = { i: "", l: "", w: "/workflows", c: "/clock" }[key];
   if (target === undefined) return false;
   location.href = base() + target;
   return true;
 }
 
 function press(key) {
-  if (key === "/") return ["#q", "#with", "#step-filter", "#find"].some(focus);
+  if (key === "/") return ["#q", "#with", "#step-filter"].some(focus);
   if (key === "j" || key === "ArrowDown") return move(1, key);
   if (key === "k" || key === "ArrowUp") return move(-1, key);
   if (key === "Enter") return open();
   if (key === "x") return choose();
-  if (key === "b") return focus("#bulk-action");
   if (key === "Escape") return back();
   if (key === "?") { location.href = `${base()}/help`; return true; }
   const hot = document.querySelector(`[data-hot="${CSS.escape(key)}"]:not([disabled])`);
   if (!hot) return false;
-  if (hot.tagName === "DETAILS") { hot.open = true; hot.querySelector("textarea, input, select")?.focus(); } else { hot.focus(); hot.click(); }
+  const field = hot.tagName === "DETAILS" ? hot.querySelector("textarea, input, select") : hot.form?.querySelector("textarea");
+  if (hot.tagName === "DETAILS") hot.open = true;
+  (field ?? hot).focus();
+  if (!field && undoable(hot)) hot.click();
   return true;
+}
+
+/** No key does what cannot be undone: such a button has to ask first, or it only gets the focus. */
+function undoable(hot) {
+  return hot.type !== "submit" || Boolean(hot.dataset.ask || hot.form?.dataset.ask) || hot.hasAttribute("data-undoable");
 }
 
 function focus(selector) {

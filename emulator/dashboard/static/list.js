@@ -1,6 +1,6 @@
-// The live list: rows change in place; new rows wait behind "3 new" unless the list is scrolled to the top.
+// The live list: rows change in place; new rows wait behind "Show 3 new instances" unless the list is scrolled to the top.
 
-const atTop = () => window.scrollY < 40 && !document.querySelector("#rows:hover, #rows :focus-visible, #rows input:checked");
+const atTop = () => window.scrollY < 40 && !document.querySelector("#rows tr:hover, #rows :focus-visible, #rows input:checked");
 
 let wanted = false;
 
@@ -15,33 +15,35 @@ export function refreshList(page) {
   if (wanted || fresh.length === 0 || atTop()) {
     wanted = false;
     announce(0);
-    if (fresh.length > 0 || !document.querySelector("#rows:hover")) {
+    if (fresh.length > 0 || !document.querySelector("#rows tr:hover")) {
       for (const row of fetched.querySelectorAll("[data-extra]")) row.remove();
       return;
     }
   } else {
     announce(fresh.length);
   }
-  fetched.replaceChildren(...[...shown].map(([key, row]) => all.get(key) || gone(row)));
+  // The server names what was deleted. A row of which it says nothing stays as it is.
+  const deleted = new Set((fetched.dataset.deleted ?? "").split(".").filter(Boolean));
+  fetched.replaceChildren(...[...shown].map(([key, row]) => all.get(key) ?? (deleted.has(key) ? gone(row) : row.cloneNode(true))));
 }
 
 function gone(row) {
   const copy = row.cloneNode(true);
   copy.classList.add("gone");
-  const where = copy.querySelector(".where .line");
-  if (where) where.textContent = "deleted";
+  const activity = copy.querySelector(".does");
+  if (activity) activity.textContent = "Deleted";
   return copy;
 }
 
 function announce(count) {
   const button = document.getElementById("fresh");
   if (!button) return;
-  const text = count ? `${count >= 50 ? "50+" : count} new` : "";
-  button.hidden = !count;
+  const text = count ? `Show ${count >= 25 ? "25+" : count} new ${count === 1 ? "instance" : "instances"}` : "";
+  document.getElementById("fresh-rows").hidden = !count;
   if (button.textContent !== text) button.textContent = text;
 }
 
-/** At a click on "3 new" they are inserted by the next refresh, which is asked for. */
+/** At a click on "Show 3 new instances" they are inserted by the next refresh, which is asked for. */
 export function insertAtClick(refresh) {
   document.addEventListener("click", (event) => {
     if (event.target.id !== "fresh") return;

@@ -7,7 +7,7 @@ export function startMenus() {
     });
   }
   document.addEventListener("click", (event) => {
-    const choice = event.target.closest?.(".menu-body [data-copy], .menu-body [data-copy-from]");
+    const choice = event.target.closest?.("details.menu :is([data-copy], [data-copy-from], [data-pick-mode], .themes button, form[data-act] button)");
     if (choice) close(choice.closest("details"));
   });
   document.addEventListener("keydown", (event) => {

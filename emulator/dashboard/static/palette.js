@@ -60,7 +60,7 @@ function sections(text, found) {
 function actions() {
   const nodes = [...document.querySelectorAll("main :is(.now, .brief) .acts :is(a, button), main :is(.head, .acts, .actions) :is(a, button), main .pop :is(a, button)")];
   const seen = new Set();
-  return nodes.filter((node) => !node.disabled && !node.closest("tr, .crumbs, .picked, .tabs, dialog, .confirm") && !node.matches(".only-s, [data-no-palette]"))
+  return nodes.filter((node) => !node.disabled && !node.closest("tr, .crumbs, .picked, .tabs, dialog, .confirm, [data-no-palette]") && !node.matches(".only-s"))
     .map((node) => ({ name: nameOf(node), symbol: symbolOf(node), keys: node.dataset.hot ? [node.dataset.hot.toUpperCase()] : [], run: () => node.click() }))
     .filter(({ name }) => name && !seen.has(name) && seen.add(name));
 }

@@ -34,10 +34,14 @@ export function exact(at, zone) {
   return `${day} ${timeOfDay(at, zone)}.${String(d.getMilliseconds()).padStart(3, "0")}`;
 }
 
-/** The time of day, with the date when it is another day. */
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** The time of day; of another day "2 Dec, 21:10", of another year "2 Dec 2025, 21:10". */
 export function clock(at, now, zone) {
-  const day = exact(at, zone).slice(0, 10);
-  return day === exact(now, zone).slice(0, 10) ? timeOfDay(at, zone) : `${day} ${timeOfDay(at, zone).slice(0, 5)}`;
+  const [day, today] = [exact(at, zone).slice(0, 10), exact(now, zone).slice(0, 10)];
+  if (day === today || day.length < 10) return timeOfDay(at, zone);
+  const [year, month, date] = day.split("-");
+  return `${Number(date)} ${MONTHS[month - 1]}${year === today.slice(0, 4) ? "" : ` ${year}`}, ${timeOfDay(at, zone).slice(0, 5)}`;
 }
 
 export function timeOfDay(at, zone) {

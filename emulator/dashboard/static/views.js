@@ -13,8 +13,7 @@ function draw(place) {
   const here = location.search;
   const nodes = views.map((view) => {
     const link = document.createElement("a");
-    link.className = "button quiet";
-    link.href = `${document.documentElement.dataset.base}${view.search}`;
+        link.href = `${document.documentElement.dataset.base}${view.search}`;
     link.textContent = view.name;
     if (view.search === here) link.setAttribute("aria-current", "true");
     return link;
@@ -23,11 +22,12 @@ function draw(place) {
   if (here || known) {
     const button = document.createElement("button");
     button.type = "button";
-    button.className = "quiet save-view";
-    button.textContent = known ? "Delete view" : "Save view";
+    button.className = "b";
+    button.textContent = known ? "Delete this view" : "Save this view";
     button.addEventListener("click", () => { known ? forget(known) : save(here); draw(place); });
     nodes.push(button);
   }
+  if (!nodes.length) nodes.push(Object.assign(document.createElement("p"), { className: "cap", textContent: "Filter the list, then save it here" }));
   place.replaceChildren(...nodes);
 }
 

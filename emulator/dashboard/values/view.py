@@ -100,7 +100,8 @@ class _Container:
     parts: Sequence[tuple[str, Any]]
 
 
-def _container(tree: Any) -> _Container | None:
+def container_of(tree: Any) -> _Container | None:
+    """What a decoded value has parts in, or None for what has none."""
     if isinstance(tree, list):
         return _Container("array", f"[{len(tree)}]", [(str(index), item) for index, item in enumerate(tree)])
     if not isinstance(tree, dict):
@@ -142,12 +143,12 @@ class _Tree:
 
     def node(self, label: str, tree: Any, depth: int = 0, start: int = 0) -> Node:
         self._left -= 1
-        container = _container(tree)
+        container = container_of(tree)
         if container is not None:
             return self._inside(label, container, depth, start)
         if isinstance(tree, str):
             return self._text(label, tree)
-        return _leaf(label, tree)
+        return leaf_of(tree, label)
 
     def _text(self, label: str, text: str) -> Node:
         self._left -= min(len(text), self._characters) // _PART_CHARACTERS
@@ -183,8 +184,8 @@ def _place(path: Iterable[int], start: int) -> str:
     return f"{'.'.join(map(str, path))}:{start}"
 
 
-def _leaf(label: str, tree: Any) -> Node:
-    """Of what has no parts, and is no text of its own."""
+def leaf_of(tree: Any, label: str = "") -> Node:
+    """A decoded value without parts."""
     if isinstance(tree, str):
         return Node("string", label, tree)
     if not isinstance(tree, dict):
@@ -273,16 +274,16 @@ def hits_in(text: str, wanted: str, most: int) -> Hits:
 
 
 def _parts(tree: Any) -> Sequence[tuple[str, Any]]:
-    container = _container(tree)
+    container = container_of(tree)
     return container.parts if container is not None else ()
 
 
 def _alone(label: str, tree: Any) -> Node:
     """A part without those inside of it."""
-    container = _container(tree)
+    container = container_of(tree)
     if container is not None:
         return Node(container.kind, label, container.text)
-    return Node("string", label, tree) if isinstance(tree, str) else replace(_leaf(label, tree), children=())
+    return Node("string", label, tree) if isinstance(tree, str) else replace(leaf_of(tree, label), children=())
 
 
 def _error(label: str, tree: dict[str, Any]) -> Node:
@@ -306,5 +307,5 @@ _TAGGED: Final[dict[str, Callable[[str, dict[str, Any]], Node]]] = {
     "same": lambda label, tree: Node("ref", label, f"same object as value {tree.get('v', 0) + 1}"),
     "view": lambda label, tree: Node("bytes", label, f"{tree.get('t')}({tree.get('n')}), part of a buffer"),
     "buffer": lambda label, tree: Node("ref", label, f"buffer of value {tree.get('v', 0) + 1}"),
-    "boxed": lambda label, tree: replace(_leaf(label, tree["v"]), text=f"Object({_leaf(label, tree['v']).text})"),
+    "boxed": lambda label, tree: replace(leaf_of(tree["v"], label), text=f"Object({leaf_of(tree['v']).text})"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
@@ -86,8 +87,8 @@ class WorkflowPages:
         frame = self._reads.frame(
             request, row.name, section="list", selected=row.name, watch="list", command=command
         )
-        context = {"cards": [card], "steps": known, "steps_shown": _NAMES_SHOWN, "one": True}
-        return page(request, "workflows.html", frame, context)
+        view = {"card": card, "steps": known, "steps_shown": _NAMES_SHOWN, "command": command}
+        return page(request, "workflow.html", frame, view)
 
     def create(self, request: Request) -> Response:
         row = self._reads.workflow(request)
@@ -115,7 +116,7 @@ class WorkflowPages:
         return page(
             request,
             "create.html",
-            self._reads.frame(request, title, section="list", selected=row.name),
+            replace(self._reads.frame(request, title, section="list", selected=row.name), shell=()),
             view,
         )
 
@@ -165,13 +166,15 @@ class WorkflowPages:
             for worker in engine.schedules.handlers
             for cron, at in engine.schedules.next_of(worker).items()
         ]
+        upcoming = reader.upcoming(20)
         view = clock_view(
             now,
             self._reads.skew_ms(),
             can_move=isinstance(engine.clock, SystemClock),
-            upcoming=reader.upcoming(20),
+            upcoming=upcoming,
+            steps=reader.waking_steps(one.key for one in upcoming),
             names=names,
-            wakes={ms: reader.count_waking(now + ms) for _, ms in LEAPS},
+            wakes={ms: reader.count_waking(now + ms) for _, _, ms in LEAPS},
             is_busy=any(found.get(Status.RUNNING) for found in self._reads.counts().values()),
             schedules=schedules,
             triggers=triggers,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stepwell.emulator.dashboard.list.groups import mix
 from stepwell.emulator.dashboard.parts.statuses import ORDER, STATUS_LOOKS, STEP_LOOKS, Look
 from stepwell.emulator.dashboard.parts.text import duration, number
 from stepwell.emulator.dashboard.parts.urls import Urls
@@ -57,6 +58,10 @@ class WorkflowCard:
     schedules: tuple[tuple[str, int | None], ...]
     rules: tuple[tuple[str, str], ...]
     versions: tuple[VersionView, ...]
+    concurrency: int | None
+    #: (tone, start, width) of the statuses in percent.
+    mix: tuple[tuple[str, float, float], ...]
+    errored: int
 
 
 def workflow_card(
@@ -88,6 +93,9 @@ def workflow_card(
             VersionView(one.id, one.language, one.class_name, one.created_at, index == 0)
             for index, one in enumerate(versions)
         ),
+        concurrency=facts.concurrency,
+        mix=mix(counts),
+        errored=counts.get(Status.ERRORED, 0),
     )
 
 

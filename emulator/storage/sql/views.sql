@@ -12,6 +12,12 @@ FROM (SELECT value ->> 0 AS place_instance, value ->> 1 AS place_seq FROM json_e
 JOIN step ON step.instance = place_instance AND step.seq = place_seq
 JOIN step_config ON step_config.key = step.config;
 
+-- name: waking_steps
+-- Of the instances in a JSON list of keys, the open steps that are due at a time.
+SELECT step.instance, seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, step_config.text, NULL
+FROM (SELECT value AS wanted FROM json_each(?)) JOIN step ON step.instance = wanted AND step.ended_at IS NULL AND step.due_at IS NOT NULL
+JOIN step_config ON step_config.key = step.config ORDER BY due_at;
+
 -- name: step_window
 -- A stretch of an instance's steps, without outputs.
 SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback, step_config.text,
@@ -71,7 +77,7 @@ WHERE key IN (SELECT value FROM json_each(?)) AND error IS NOT NULL;
 
 -- name: output_briefs
 -- The start of the outputs of the instances in a JSON list of keys.
-SELECT key, substr(output, 1, 160) FROM instance
+SELECT key, substr(output, 1, 600) FROM instance
 WHERE key IN (SELECT value FROM json_each(?)) AND output IS NOT NULL;
 
 -- name: history_window

@@ -276,11 +276,11 @@ def test_a_row_of_the_timeline_restarts_from_its_step_and_is_asked_about_first(
     expect(again).to_have_css("opacity", "1")
 
     page.keyboard.press("Enter")
-    expect(page.locator("#ask h2")).to_have_text("Restart from-row from transform-1?")
+    expect(page.locator("#ask b")).to_have_text("Restart from-row from transform-1?")
     page.keyboard.press("Escape")
     expect(again).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.locator("#ask h2")).to_be_visible()
+    expect(page.locator("#ask b")).to_be_visible()
     page.keyboard.press("Enter")
     expect(page.locator("#toasts")).to_have_text("Restarted from-row from transform-1")
 

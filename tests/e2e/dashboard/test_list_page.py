@@ -32,20 +32,20 @@ def shows(page: Page, ids: list[str]) -> None:
     expect(page.locator("#rows tr .id")).to_have_text(ids)
 
 
-def test_tiles_count_exactly_and_narrow_the_list(shop: Running, open_page: Open) -> None:
+def test_segments_count_exactly_and_narrow_the_list(shop: Running, open_page: Open) -> None:
     page = open_page(shop.base)
-    expect(page.locator(".tile", has_text="Complete").locator(".count")).to_have_text("60")
+    expect(page.locator(".counts a", has_text="Complete").locator("b")).to_have_text("60")
 
-    page.locator(".tile", has_text="Errored").click()
+    page.locator(".counts a", has_text="Errored").click()
 
     shows(page, ["order-declined"])
     assert "status=errored" in page.url
 
 
-def test_two_tiles_show_both_statuses(shop: Running, open_page: Open) -> None:
+def test_two_segments_show_both_statuses(shop: Running, open_page: Open) -> None:
     page = open_page(shop.base)
-    page.locator(".tile", has_text="Errored").click()
-    page.locator(".tile", has_text="Waiting").click()
+    page.locator(".counts a", has_text="Errored").click()
+    page.locator(".counts a", has_text="Waiting").click()
 
     expect(page.locator("#rows tr .id")).to_have_count(2)
     assert sorted(rows(page)) == ["order-declined", "order-waiting"]
@@ -54,8 +54,8 @@ def test_two_tiles_show_both_statuses(shop: Running, open_page: Open) -> None:
 def test_a_row_says_what_its_instance_is_doing(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?workflow=orders")
 
-    expect(page.locator("tr", has_text="order-waiting")).to_contain_text("waiting for event “approval”")
-    expect(page.locator("tr", has_text="order-declined")).to_contain_text("failed at charge card-1")
+    expect(page.locator("tr", has_text="order-waiting")).to_contain_text("Waiting for event approval, times out in")
+    expect(page.locator("tr", has_text="order-declined")).to_contain_text("charge card CardDeclined")
     expect(page.locator("tr", has_text="order-declined")).to_contain_text("card bad was declined")
 
 
@@ -116,7 +116,7 @@ def test_nothing_matching_says_which_filter_to_drop(shop: Running, open_page: Op
     page = open_page(f"{shop.base}?q=nothing-like-it&status=errored")
 
     expect(page.locator(".empty")).to_contain_text("No matches")
-    page.get_by_role("link", name="without “nothing-like-it”").click()
+    page.get_by_role("link", name="Without “nothing-like-it”").click()
     shows(page, ["order-declined"])
 
 
@@ -204,7 +204,7 @@ def test_the_row_that_the_keys_are_at_stays_so_when_the_list_changes(shop: Runni
     here = page.locator("tr.here .id").inner_text()
 
     shop.create("quick", "quick-while-pointing", {})
-    expect(page.locator("#matches")).to_contain_text("61 instances")
+    expect(page.locator("#matches")).to_have_text("61")
 
     expect(page.locator("tr.here .id")).to_have_text(here)
 
@@ -213,7 +213,7 @@ def test_an_instance_is_found_by_id_from_anywhere(shop: Running, open_page: Open
     page = open_page(f"{shop.base}/limits")
     page.keyboard.press("Control+k")
     page.keyboard.type("quick-033")
-    expect(page.locator("#palette li[aria-selected='true']")).to_contain_text("quick-033")
+    expect(page.locator("#palette [aria-selected='true']")).to_contain_text("quick-033")
     page.keyboard.press("Enter")
 
     expect(page.locator("h1")).to_contain_text("quick-033")
@@ -223,7 +223,7 @@ def test_the_palette_says_that_it_finds_nothing_and_closes_at_one_escape(shop: R
     page = open_page(f"{shop.base}/limits")
     page.keyboard.press("Control+k")
     page.keyboard.type("quick-nowhere")
-    expect(page.locator("#palette li")).to_have_text("No matching instance, page or action")
+    expect(page.locator("#palette [role='option']")).to_have_text("No matching instance, page or action")
     page.keyboard.press("Enter")
 
     page.keyboard.press("Escape")
@@ -231,16 +231,18 @@ def test_the_palette_says_that_it_finds_nothing_and_closes_at_one_escape(shop: R
     expect(page.locator("h1")).to_have_text("Limits")
 
 
-def test_the_box_at_the_top_searches_as_one_types_and_lets_the_focus_pass(shop: Running, open_page: Open) -> None:
-    page = open_page(f"{shop.base}/limits")
-    page.locator("#find").focus()
-    expect(page.locator("#palette")).not_to_be_visible()
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.id") != "find"
+def test_the_palette_has_the_actions_of_the_page_then_recent_instances_then_pages(
+    shop: Running, open_page: Open
+) -> None:
+    page = open_page(shop.instance_url("quick", "quick-033"))
+    page.goto(f"{shop.base}?workflow=orders")
+    page.get_by_role("link", name="Search and commands").click()
 
-    page.locator("#find").focus()
-    page.keyboard.type("quick-033")
-    expect(page.locator("#palette li[aria-selected='true']")).to_contain_text("quick-033")
+    expect(page.locator("#palette [role='group']").first).to_contain_text("New instance")
+    groups = page.locator("#palette [role='group']").evaluate_all("(all) => all.map((one) => one.ariaLabel)")
+    assert groups == ["orders", "Recent", "Go to"]
+    page.get_by_role("option", name="quick-033").click()
+    expect(page.locator("h1")).to_contain_text("quick-033")
 
 
 def test_new_instances_appear_without_reloading(shop: Running, open_page: Open) -> None:
@@ -262,7 +264,7 @@ def test_new_rows_wait_while_the_reader_is_further_down(shop: Running, open_page
     shop.create("quick", "quick-late", {})
 
     button = page.locator("#fresh")
-    expect(button).to_have_text("1 new")
+    expect(button).to_have_text("Show 1 new instance")
     assert rows(page) == before
     button.click()
     expect(page.locator("#rows tr").first.locator(".id")).to_have_text("quick-late")
@@ -286,7 +288,7 @@ def test_columns_are_chosen_and_remembered(shop: Running, open_page: Open, scrip
     page.wait_for_load_state()
 
     heads = page.locator("#instances thead th")
-    expect(heads).to_have_text(["Select", "Status", "Instance", "Activity", "Duration", "Created", "Created by"])
+    expect(heads).to_have_text(["", "Status", "Instance", "Activity", "Duration", "Created", "Created by"])
     page.goto(f"{shop.base}?workflow=quick")
     expect(heads).to_have_count(7)
 
@@ -294,14 +296,14 @@ def test_columns_are_chosen_and_remembered(shop: Running, open_page: Open, scrip
 def test_columns_of_an_address_come_before_the_chosen_ones(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?workflow=orders&columns=ended")
 
-    expect(page.locator("#instances thead th")).to_have_text(["Select", "Status", "Instance", "Ended"])
+    expect(page.locator("#instances thead th")).to_have_text(["", "Status", "Instance", "Ended"])
 
 
 def test_the_list_is_copied_as_commands(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?workflow=orders&status=errored")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.locator(".menu summary", has_text="Copy").click()
-    page.get_by_role("button", name="Copy Stepwell").click()
+    page.locator(".shells > summary").click()
+    page.get_by_role("button", name="Copy: Stepwell").click()
     expect(page.locator(".toast")).to_contain_text("Copied: Stepwell")
 
     copied = page.evaluate("navigator.clipboard.readText()")
@@ -312,26 +314,28 @@ def test_a_menu_closes_at_escape_at_a_click_elsewhere_and_when_another_opens(
     shop: Running, open_page: Open
 ) -> None:
     page = open_page(f"{shop.base}?workflow=orders&status=errored")
-    copy, columns = page.locator("details.menu").all()
-    copy.locator("summary").click()
+    sort, columns = page.locator("details[data-key='sort']"), page.locator("details.columns")
+    sort.locator("summary").click()
     columns.locator("summary").click()
-    expect(copy).not_to_have_attribute("open", "")
+    expect(sort).not_to_have_attribute("open", "")
     expect(columns).to_have_attribute("open", "")
 
     page.keyboard.press("Escape")
     expect(columns).not_to_have_attribute("open", "")
-    assert page.evaluate("document.activeElement.innerText") == "Columns"
+    assert page.evaluate("document.activeElement.ariaLabel") == "View options"
     assert page.url.endswith("status=errored")
 
-    copy.locator("summary").click()
+    sort.locator("summary").click()
     page.locator("h1").click()
-    expect(copy).not_to_have_attribute("open", "")
+    expect(sort).not_to_have_attribute("open", "")
 
 
 def test_a_view_is_saved_and_opened_again(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?status=errored")
-    page.get_by_role("button", name="Save view").click()
+    page.locator("#views summary").click()
+    page.get_by_role("button", name="Save this view").click()
     page.goto(shop.base)
+    page.locator("#views summary").click()
     page.get_by_role("link", name="errored", exact=True).click()
 
     shows(page, ["order-declined"])
@@ -342,15 +346,14 @@ def test_many_are_terminated_with_the_number_said_before(shop: Running, open_pag
         shop.create("orders", f"bulk-{n}", {})
     shop.idle()
     page = open_page(f"{shop.base}?q=bulk-")
-    page.locator("#bulk-action").select_option("terminate")
-    page.locator("input[name='all']").check()
-    page.get_by_role("button", name="Continue").click()
-    expect(page.locator("h1")).to_have_text("Terminate 5 instances")
-
-    page.locator("#reason").fill("the sale is over")
+    page.get_by_role("checkbox", name="Select all on this page").check()
     page.get_by_role("button", name="Terminate 5").click()
+    expect(page.get_by_role("alertdialog")).to_contain_text("Terminate 5 instances?")
+    assert shop.status("orders", "bulk-3") == "waiting"
+    page.locator("#ask-line .danger").click()
 
-    expect(page.locator("main")).to_contain_text("5 of 5 done")
+    expect(page.locator("#toasts")).to_contain_text("Terminate 5 instances: done")
+    expect(page.locator("#picked")).not_to_be_visible()
     assert shop.status("orders", "bulk-3") == "terminated"
 
 
@@ -360,10 +363,7 @@ def open_gate(shop: Running, instance_id: str) -> None:
 
 def terminate_all(page: Page, url: str) -> None:
     """With rollbacks, all that the list at this address shows."""
-    page.goto(url)
-    page.locator("#bulk-action").select_option("terminate")
-    page.locator("input[name='all']").check()
-    page.get_by_role("button", name="Continue").click()
+    page.goto(url.replace("?", "/bulk?action=terminate&all=1&"))
     page.get_by_role("checkbox", name="run the rollback handlers first").check()
     page.get_by_role("button", name="Terminate").click()
     expect(page.locator("h1")).to_contain_text("running")
@@ -411,9 +411,7 @@ def test_what_failed_among_many_is_listed_with_the_reason(shop: Running, open_pa
 def test_the_browser_goes_back_from_what_was_done_to_the_plan_and_the_list(shop: Running, open_page: Open) -> None:
     shop.create("orders", "back-1", {})
     shop.idle()
-    page = open_page(f"{shop.base}?q=back-1")
-    page.locator("input[name='all']").check()
-    page.get_by_role("button", name="Continue").click()
+    page = open_page(f"{shop.base}/bulk?action=pause&all=1&q=back-1")
     page.get_by_role("button", name="Pause 1").click()
     expect(page.locator("main")).to_contain_text("1 of 1 done")
 
@@ -437,16 +435,18 @@ def test_an_event_that_is_refused_stays_as_it_was_typed(shop: Running, open_page
 
 def test_nothing_can_be_done_to_many_until_some_are_chosen(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?workflow=orders")
-    go_on = page.get_by_role("button", name="Continue")
-    expect(go_on).to_be_disabled()
+    expect(page.locator("#picked")).not_to_be_visible()
 
+    page.locator("#rows tr").first.hover()
     page.locator("#rows input[name='key']").first.check()
-    expect(go_on).to_be_enabled()
+    expect(page.locator("#picked")).to_contain_text("1 selected")
+    page.keyboard.press("Escape")
+    expect(page.locator("#picked")).not_to_be_visible()
 
 
 def test_without_scripts_a_plan_for_nothing_says_so(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?workflow=orders&q=order-", scripts=False)
-    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Pause").click()
 
     expect(page.get_by_role("alert")).to_contain_text("No instances selected")
     page.get_by_role("link", name="Back").click()
@@ -455,19 +455,73 @@ def test_without_scripts_a_plan_for_nothing_says_so(shop: Running, open_page: Op
 
 def test_a_status_that_was_typed_goes_with_its_text(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?q=status:errored")
-    page.locator("#q").fill("")
-    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Remove status:errored").click()
 
-    expect(page.locator(".tile[aria-current]")).to_have_count(0)
+    expect(page.locator(".counts [aria-current]")).to_contain_text("All")
     assert "errored" not in page.url
 
 
 def test_what_an_action_does_not_apply_to_is_said(shop: Running, open_page: Open) -> None:
     page = open_page(f"{shop.base}?workflow=orders&q=order-")
-    for box in page.locator("#rows input[name='key']").all():
-        box.check()
-    page.locator("#bulk-action").select_option("terminate")
-    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("checkbox", name="Select all on this page").check()
+    page.get_by_role("button", name="Terminate 1").click()
 
-    expect(page.locator("h1")).to_have_text("Terminate 1 instance")
-    expect(page.locator(".plan")).to_contain_text("skipped")
+    expect(page.get_by_role("alertdialog")).to_contain_text("Terminate 1 instance? 1 skipped: already finished.")
+    expect(page.locator("tr", has_text="order-declined")).to_contain_text("Skipped: already finished")
+
+
+def test_a_row_that_new_ones_push_off_the_page_is_not_called_deleted(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=quick")
+    expect(page.locator("#live")).to_have_text("Live")
+    page.mouse.wheel(0, 600)
+    page.wait_for_function("() => window.scrollY > 100")
+    before = rows(page)
+
+    for n in range(3):
+        shop.create("quick", f"quick-pushing-{n}", {})
+        expect(page.locator("#fresh")).to_contain_text(f"Show {n + 1} new")
+
+    assert rows(page) == before
+    expect(page.locator("#rows .gone")).to_have_count(0)
+    expect(page.locator("#rows")).not_to_contain_text("Deleted")
+
+
+def test_a_row_that_was_deleted_says_so_where_it_stands(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=quick")
+    expect(page.locator("#live")).to_have_text("Live")
+    page.locator("#rows tr").nth(3).hover()
+    deleted = rows(page)[5]
+
+    row = page.locator("#rows tr", has=page.get_by_text(deleted, exact=True))
+    page.request.post(f"{shop.instance_url('quick', deleted)}/do/delete", form={"sure": "yes"})
+
+    expect(row).to_contain_text("Deleted")
+    expect(page.locator("#rows .gone")).to_have_count(1)
+
+
+def test_a_row_has_the_action_that_fits_its_state(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "row-asleep", {})
+    shop.idle()
+    page = open_page(f"{shop.base}?q=row-asleep")
+    page.locator("#rows tr").hover()
+    page.get_by_role("button", name="Skip sleep").click()
+
+    expect(page.locator("#rows tr")).to_contain_text("Waiting for event approval")
+
+
+def test_more_actions_of_a_row_are_those_of_the_selection(shop: Running, open_page: Open) -> None:
+    page = open_page(f"{shop.base}?workflow=orders&q=order-")
+    page.locator("#rows tr", has_text="order-waiting").hover()
+    page.get_by_role("button", name="More actions for order-waiting").click()
+
+    expect(page.locator("#picked")).to_contain_text("1 selected")
+    expect(page.locator("#picked").get_by_role("button", name="Terminate 1")).to_be_visible()
+
+
+def test_the_list_is_grouped_by_error(shop: Running, open_page: Open) -> None:
+    page = open_page(shop.base)
+    page.locator("details[data-key='group'] summary").click()
+    page.get_by_role("link", name="Error", exact=True).click()
+    page.get_by_role("link", name="CardDeclined: card bad was declined").click()
+
+    shows(page, ["order-declined"])

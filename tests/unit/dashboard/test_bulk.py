@@ -163,7 +163,7 @@ async def test_without_scripts_the_plan_stays_with_what_was_typed(many: Any) -> 
 async def test_what_applies_to_none_is_refused_with_the_reason(world: Any, many: Any) -> None:
     await world.flow.terminate("a")
 
-    assert "finite state" in await refusal(many, action="terminate", key="1")
+    assert "already finished" in await refusal(many, action="terminate", key="1")
 
 
 # -- what comes of it

@@ -1,16 +1,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
 from stepwell.emulator.dashboard.list.columns import chosen_columns
 from stepwell.emulator.dashboard.list.query import parse_query
-from stepwell.emulator.dashboard.list.view import ListInputs, ListView, build_list, focus_places
-from stepwell.emulator.storage.records import Status, StepState, WorkflowRow
-from stepwell.emulator.storage.view_records import Cursor, ListPage, Order, StepTally
+from stepwell.emulator.dashboard.list.rows import RowInputs, focus_places
+from stepwell.emulator.dashboard.list.view import ListInputs, ListView, build_list
+from stepwell.emulator.storage.records import Status, StepKind, StepState, WorkflowRow
+from stepwell.emulator.storage.view_records import (
+    Cursor,
+    ErrorGroup,
+    ListPage,
+    Order,
+    StepBrief,
+    StepTally,
+    WorkflowGroup,
+)
 from tests.unit.dashboard.conftest import MakeInstance
+from tests.unit.dashboard.test_where import brief
 
 
 def inputs(workflow: WorkflowRow, **fields: Any) -> ListInputs:
@@ -21,29 +33,51 @@ def inputs(workflow: WorkflowRow, **fields: Any) -> ListInputs:
         workflows=[workflow],
         counts={1: {Status.RUNNING: 3, Status.ERRORED: 1}},
         rows=[],
-        tallies=[],
-        focus=[],
+        parts=RowInputs([workflow], pausable=frozenset({Status.RUNNING})),
     )
     return replace(given, **fields)
 
 
-def tile(view: ListView, status: Status) -> Any:
-    return next(one for one in view.tiles if one.status is status)
+def segment(view: ListView, status: Status) -> Any:
+    return next((one for one in view.segments if one.status is status), None)
 
 
-def test_tiles_count_all_statuses_whatever_is_chosen(workflow: WorkflowRow) -> None:
+def test_segments_count_all_statuses_whatever_is_chosen(workflow: WorkflowRow) -> None:
     view = build_list(inputs(workflow, query=parse_query("", 0, ["errored"])))
 
-    assert tile(view, Status.RUNNING).count == 3
-    assert tile(view, Status.COMPLETE).count == 0
-    assert view.total == 4
+    assert segment(view, Status.RUNNING).count == 3
+    assert (view.total, view.matching) == (4, 1)
 
 
-def test_a_tile_adds_its_status_and_takes_it_away_again(workflow: WorkflowRow) -> None:
+def test_a_status_without_instances_has_no_segment_unless_it_is_chosen(workflow: WorkflowRow) -> None:
+    assert segment(build_list(inputs(workflow)), Status.COMPLETE) is None
+
+    view = build_list(inputs(workflow, query=parse_query("", 0, ["complete"])))
+    assert segment(view, Status.COMPLETE).count == 0
+
+
+def test_segments_fill_the_bar_and_the_smallest_can_be_seen(workflow: WorkflowRow) -> None:
+    counts = {1: {Status.RUNNING: 1, Status.COMPLETE: 100_000, Status.ERRORED: 2}}
+
+    segments = build_list(inputs(workflow, counts=counts)).segments
+
+    assert min(one.width for one in segments) > 0.7
+    assert round(segments[-1].start + segments[-1].width, 1) == 100
+    assert all(a.start + a.width < b.start for a, b in pairwise(segments))
+
+
+def test_a_search_counts_what_it_matches_by_status(workflow: WorkflowRow) -> None:
+    by_status = {Status.RUNNING: 2, Status.ERRORED: 1}
+    view = build_list(inputs(workflow, query=parse_query("x", 0, ["errored"]), by_status=by_status))
+
+    assert (view.total, view.matching, view.stored) == (3, 1, 4)
+
+
+def test_a_segment_adds_its_status_and_takes_it_away_again(workflow: WorkflowRow) -> None:
     view = build_list(inputs(workflow, query=parse_query("x", 0, ["errored"])))
 
-    assert "status=errored" not in tile(view, Status.ERRORED).url
-    assert tile(view, Status.RUNNING).url.endswith("q=x&status=errored&status=running")
+    assert "status=errored" not in segment(view, Status.ERRORED).url
+    assert segment(view, Status.RUNNING).url.endswith("q=x&status=errored&status=running")
 
 
 def test_one_row_more_than_the_page_means_a_next_page(workflow: WorkflowRow, instance: MakeInstance) -> None:
@@ -87,7 +121,7 @@ def test_progress_counts_steps_by_state(workflow: WorkflowRow, instance: MakeIns
         StepTally(1, StepState.PENDING, 1, 4),
     ]
 
-    (row,) = build_list(inputs(workflow, rows=[instance()], tallies=tallies)).rows
+    (row,) = build_list(inputs(workflow, rows=[instance()], parts=RowInputs([workflow], tallies))).rows
 
     assert (row.progress.done, row.progress.failed, row.progress.open) == (2, 1, 1)
     assert [round(width) for _, _, width in row.progress.spans] == [50, 25, 25]
@@ -108,7 +142,7 @@ def test_open_steps_look_as_their_instance_does(
 ) -> None:
     tallies = [StepTally(1, StepState.PENDING, 1, 4)]
 
-    (row,) = build_list(inputs(workflow, rows=[instance(status=status)], tallies=tallies)).rows
+    (row,) = build_list(inputs(workflow, rows=[instance(status=status)], parts=RowInputs([workflow], tallies))).rows
 
     assert row.progress.spans == [(tone, 0, 100)]
 
@@ -135,9 +169,9 @@ def test_an_empty_list_offers_to_drop_each_filter(workflow: WorkflowRow) -> None
     view = build_list(inputs(workflow, query=parse_query("step:x", 0, ["errored"], "orders")))
 
     assert [choice.name for choice in view.drops] == [
-        "without status Errored",
-        "without “step:x”",
-        "in all Workflows",
+        "Without status Errored",
+        "Without “step:x”",
+        "In all Workflows",
     ]
 
 
@@ -145,23 +179,23 @@ def test_a_status_is_offered_to_be_dropped_once_wherever_it_was_chosen(workflow:
     view = build_list(inputs(workflow, query=parse_query("status:complete x x", 0, ["complete", "errored"])))
 
     assert [(choice.name, choice.url.partition("?")[2]) for choice in view.drops] == [
-        ("without status Complete", "q=x+x&status=errored"),
-        ("without status Errored", "q=x+x&status=complete"),
-        ("without “x”", "q=status%3Acomplete&status=complete&status=errored"),
+        ("Without status Complete", "q=x+x&status=errored"),
+        ("Without status Errored", "q=x+x&status=complete"),
+        ("Without “x”", "q=status%3Acomplete&status=complete&status=errored"),
     ]
 
 
 def test_what_is_quoted_is_dropped_as_one_word(workflow: WorkflowRow) -> None:
     view = build_list(inputs(workflow, query=parse_query('step:"charge card" dur:>5s', 0)))
 
-    assert [choice.name for choice in view.drops] == ['without “step:"charge card"”', "without “dur:>5s”"]
+    assert [choice.name for choice in view.drops] == ['Without “step:"charge card"”', "Without “dur:>5s”"]
 
 
 def test_a_status_of_the_search_is_not_one_of_the_links_besides(workflow: WorkflowRow) -> None:
     view = build_list(inputs(workflow, query=parse_query("status:complete", 0)))
 
     assert view.first_url.partition("?")[2] == "q=status%3Acomplete"
-    assert tile(view, Status.COMPLETE).url.endswith("/__dashboard")
+    assert segment(view, Status.COMPLETE).url.endswith("/__dashboard")
 
 
 def test_columns_of_the_address_stay_with_every_link(workflow: WorkflowRow, instance: MakeInstance) -> None:
@@ -178,10 +212,10 @@ def test_columns_of_the_address_stay_with_every_link(workflow: WorkflowRow, inst
     view = build_list(given)
 
     links = [
-        *(one.url for one in view.tiles),
+        *(one.url for one in view.segments),
         *(one.url for one in view.orders),
         *(one.url for one in view.drops),
-        *(one.workflow_url for one in view.rows),
+        *(one.url for one in view.groupings),
         view.first_url,
         view.newer_url,
         view.older_url,
@@ -206,3 +240,61 @@ def test_the_first_page_keeps_the_order(workflow: WorkflowRow) -> None:
     view = build_list(inputs(workflow, page=ListPage(2, Order.LONGEST, now=5_000)))
 
     assert view.first_url.endswith("sort=longest")
+
+
+def test_a_row_that_is_on_the_page_is_not_added_again(workflow: WorkflowRow, instance: MakeInstance) -> None:
+    rows = [instance(key=key, id=f"i{key}") for key in (9, 8, 7)]
+
+    view = build_list(inputs(workflow, rows=rows, extra=[rows[1], rows[2]]))
+
+    assert [row.id for row in (*view.rows, *view.extra)] == ["i9", "i8", "i7"]
+
+
+def test_filters_of_the_search_are_chips_that_can_be_removed(workflow: WorkflowRow) -> None:
+    view = build_list(inputs(workflow, query=parse_query('step:"charge card" order-7 age:<1h', 0)))
+
+    assert [(chip.name, chip.url.partition("?")[2]) for chip in view.chips] == [
+        ('step:"charge card"', "q=order-7+age%3A%3C1h"),
+        ("age:<1h", "q=step%3A%22charge+card%22+order-7"),
+    ]
+    assert view.plain_text == "order-7"
+
+
+@pytest.mark.parametrize(
+    ("status", "focus", "word"),
+    [
+        (Status.PAUSED, None, "Resume"),
+        (Status.ERRORED, None, "Restart"),
+        (Status.RUNNING, brief(), "Pause"),
+        (Status.WAITING, brief(kind=StepKind.SLEEP, state=StepState.PENDING), "Skip sleep"),
+        (Status.WAITING, brief(state=StepState.RETRYING), "Try again now"),
+        (Status.WAITING, brief(kind=StepKind.WAIT_FOR_EVENT, config='{"type":"go"}'), "Send event"),
+    ],
+)
+def test_a_row_offers_the_action_that_fits_its_state(
+    workflow: WorkflowRow, instance: MakeInstance, status: Status, focus: StepBrief | None, word: str
+) -> None:
+    parts = RowInputs([workflow], focus=[focus] if focus is not None else [], pausable=frozenset({Status.RUNNING}))
+
+    (row,) = build_list(inputs(workflow, rows=[instance(status=status)], parts=parts)).rows
+
+    assert row.action is not None
+    assert row.action.word == word
+
+
+def test_errors_are_grouped_with_a_search_that_finds_their_instances(workflow: WorkflowRow) -> None:
+    errors = [ErrorGroup(1, "TypeError", 'no "key" here', 12, 3_000)]
+
+    (group,) = build_list(inputs(workflow, grouping="error", errors=errors)).groups
+
+    assert (group.error, group.count) == ('TypeError: no "key" here', 12)
+    assert parse_qs(group.url.partition("?")[2])["q"] == ['error:"no"']
+
+
+def test_groups_of_workflows_show_their_statuses(workflow: WorkflowRow) -> None:
+    groups = [WorkflowGroup(1, Status.RUNNING, 1, 2_000), WorkflowGroup(1, Status.COMPLETE, 3, 4_000)]
+
+    (group,) = build_list(inputs(workflow, grouping="workflow", groups=groups)).groups
+
+    assert (group.count, group.newest_at) == (4, 4_000)
+    assert group.mix == (("run", 0.0, 25.0), ("good", 25.0, 75.0))

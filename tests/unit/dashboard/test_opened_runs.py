@@ -119,7 +119,7 @@ async def test_the_newest_few_are_kept(run: Any) -> None:
     answers = [(await run.send("GET", url)).status_code for url in urls]
 
     assert answers == [404] * 2 + [200] * 8
-    assert "Open it again" in (await run.send("GET", urls[0])).text
+    assert "Open its file again" in (await run.send("GET", urls[0])).text
 
 
 async def test_a_history_is_downloaded_and_opens_again(run: Any) -> None:

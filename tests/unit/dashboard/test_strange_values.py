@@ -39,7 +39,7 @@ STRANGE: Final = (
 
 #: By address, what its handler reads of the query.
 QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
-    BASE: ("q", "status", "workflow", "sort", "after", "before", "shown", "columns"),
+    BASE: ("q", "status", "workflow", "sort", "group", "after", "before", "shown", "columns"),
     f"{BASE}/find": ("id",),
     f"{BASE}/workflows/flow/create?like=one": ("like", "carry", "replace"),
     ONE: ("tab", "step", "steps_from", "find", "from", "to", "time", "type", "like", "zoom", "within", "names"),

@@ -42,7 +42,8 @@ def test_a_year_beyond_pythons_is_shown_as_it_is_stored() -> None:
 
 def test_a_time_of_another_day_has_its_date() -> None:
     assert text.clock_time(1_000, 2_000) == "00:00:01"
-    assert text.clock_time(86_400_000, 1_000) == "1970-01-02 00:00"
+    assert text.clock_time(365 * 86_400_000, 1_000) == "1 Jan 1971, 00:00"
+    assert text.clock_time(86_400_000, 1_000) == "2 Jan, 00:00"
 
 
 def test_an_id_is_cut_in_the_middle_to_exactly_the_length() -> None:

@@ -32,12 +32,12 @@ def brief(**fields: Any) -> StepBrief:
 @pytest.mark.parametrize(
     ("focus", "sentence"),
     [
-        (brief(), "running charge-1"),
-        (brief(attempts=2), "running charge-1 attempt 2 of 3"),
-        (brief(state=StepState.RETRYING, due_at=9), "attempt 2 of 3 of charge-1"),
+        (brief(), "Running charge"),
+        (brief(attempts=2), "Running charge, attempt 2 of 3"),
+        (brief(state=StepState.RETRYING, due_at=9), "Retrying charge, attempt 2 of 3"),
         (
             brief(kind=StepKind.SLEEP, name="nap", state=StepState.PENDING, due_at=9, config='{"durationMs":5}'),
-            "sleeping in nap-1 wakes",
+            "Sleeping until",
         ),
         (
             brief(
@@ -46,9 +46,9 @@ def brief(**fields: Any) -> StepBrief:
                 due_at=9,
                 config='{"type":"go","timeoutMs":5}',
             ),
-            "waiting for event “go” times out",
+            "Waiting for event go, times out",
         ),
-        (None, "in run(), between steps"),
+        (None, "Running code between steps"),
     ],
 )
 def test_an_open_step_says_what_the_instance_does(
@@ -58,7 +58,7 @@ def test_an_open_step_says_what_the_instance_does(
 
 
 def test_more_open_steps_are_counted(instance: MakeInstance) -> None:
-    assert where(instance(), brief(), others=2).plain == "running charge-1 and 2 more"
+    assert where(instance(), brief(), others=2).plain == "Running charge and 2 more"
 
 
 def test_an_errored_one_names_the_step_and_the_error(instance: MakeInstance) -> None:
@@ -68,33 +68,47 @@ def test_an_errored_one_names_the_step_and_the_error(instance: MakeInstance) -> 
 
     found = where(row, focus, error=("Error", "no money\nat all"))
 
-    assert found.plain == "failed at charge-1 Error: no money"
+    assert found.plain == "charge Error: no money"
 
 
 def test_a_step_whose_error_was_caught_is_not_where_it_failed(instance: MakeInstance) -> None:
     row = instance(status=Status.ERRORED, ended_at=5)
     focus = brief(state=StepState.FAILED, error='{"name":"Error","message":"no money"}')
 
-    assert where(row, focus, error=("KeyError", "x")).plain == "failed after charge-1 KeyError: x"
+    assert where(row, focus, error=("KeyError", "x")).plain == "After charge KeyError: x"
 
 
 def test_an_error_of_run_itself_is_told_apart(instance: MakeInstance) -> None:
     row = instance(status=Status.ERRORED, ended_at=5)
 
-    assert where(row, None, error=("TypeError", "")).plain == "failed outside a step TypeError"
+    assert where(row, None, error=("TypeError", "")).plain == "TypeError"
 
 
 def test_a_workflow_without_code_blocks_what_has_not_ended(instance: MakeInstance) -> None:
-    assert where(instance(), None, defined=False).plain.startswith("suspended")
-    assert where(instance(status=Status.COMPLETE, ended_at=5), None, defined=False).plain == "returned nothing"
+    assert where(instance(), None, defined=False).plain.startswith("Suspended")
+    assert where(instance(status=Status.COMPLETE, ended_at=5), None, defined=False).plain == "Returned nothing"
 
 
 def test_a_queued_one_says_its_place(instance: MakeInstance) -> None:
-    assert "number 5 in the queue" in where(instance(status=Status.QUEUED), None, queue_place=4).plain
+    queued = instance(status=Status.QUEUED)
+
+    assert where(queued, None, queue_place=4).plain == "Queued: 4 ahead (concurrency limit)"
+    assert where(queued, None, queue_place=0).plain == "Queued: next (concurrency limit)"
 
 
 def test_a_complete_one_says_what_it_returned(instance: MakeInstance) -> None:
     row = instance(status=Status.COMPLETE, ended_at=5)
 
-    assert where(row, None, output='{"n":1}').plain == 'returned {"n":1}'
-    assert where(row, None, output="null").plain == "returned nothing"
+    assert where(row, None, output='{"n": 1}').plain == 'Returned {"n": 1}'
+    assert where(row, None, output="").plain == "Returned nothing"
+
+
+def test_a_step_is_numbered_only_where_its_name_is_used_again(instance: MakeInstance) -> None:
+    assert where(instance(), brief(count=28)).plain == "Running charge #28"
+
+
+def test_a_terminated_one_says_what_it_was_waiting_for(instance: MakeInstance) -> None:
+    row = instance(status=Status.TERMINATED, ended_at=5)
+    focus = brief(kind=StepKind.WAIT_FOR_EVENT, state=StepState.PENDING, config='{"type":"signed"}')
+
+    assert where(row, focus).plain == "Terminated by request while waiting for signed"
