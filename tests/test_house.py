@@ -176,6 +176,7 @@ ONLY_IN = {
         "emulator/storage/checking.py",
         "emulator/storage/checkpoints.py",
         "emulator/storage/connection.py",
+        "emulator/storage/inspection.py",
         "emulator/storage/reader.py",
         "emulator/storage/sqlite.py",
         "emulator/storage/turn.py",

@@ -42,6 +42,7 @@ class LazyGroup(Group):
         "clock": ("stepwell.emulator.cli.clock", "clock"),
         "contract": ("stepwell.emulator.testing.contract.command", "contract"),
         "init": ("stepwell.emulator.cli.init", "init"),
+        "doctor": ("stepwell.emulator.cli.doctor", "doctor"),
         "import": ("stepwell.emulator.cli.import_instances", "import_instances"),
         "replay": ("stepwell.emulator.cli.replay", "replay"),
     }
