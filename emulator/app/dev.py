@@ -184,6 +184,8 @@ class Session:
 
     #: Whether a stop begins with waiting for another program, which takes its own time.
     _waits_for_others = False
+    #: Whether this process runs user code, whose output is read.
+    _runs_user_code = True
 
     def __init__(
         self,
@@ -227,7 +229,7 @@ class Session:
         self._watchdog.start()
         self._on_signals()
         closing = contextlib.ExitStack()
-        if _is_redirected():
+        if self._runs_user_code and _is_redirected():
             self._raw_output = closing.enter_context(read_raw_output(output))
         _spare_the_collector()
         try:

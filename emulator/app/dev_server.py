@@ -150,6 +150,7 @@ class DevServerSession(Session):
     """One `stepwell dev -- COMMAND`, from start to stop."""
 
     _waits_for_others = True
+    _runs_user_code = False
 
     def __init__(
         self,

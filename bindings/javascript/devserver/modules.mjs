@@ -4,15 +4,16 @@ import { readFileSync } from "node:fs";
 const read = (name) => readFileSync(new URL(`../${name}.mjs`, import.meta.url), "utf8");
 const IMPORT = /(["'])\.\/(\w+)\.mjs\1/g;
 
+// Internal modules cannot import it. Where only the binding is, no pass runs, and nothing of it is needed.
+const WORKERS = /import \* as (\w+) from "cloudflare:workers";/;
+
 const ALS = 'export { AsyncLocalStorage } from "node:async_hooks";\n';
-// Where only the binding is, no pass runs.
-const NO_SCOPE = "export const currentScope = () => undefined;\n";
 
 /** The module name of the binding. */
 export const BINDING = "stepwell:binding";
 
 /** The texts of modules and of all that they import, by name. `replaced` has those that are others here. */
-function withImports(names, replaced) {
+function withImports(names, replaced = {}) {
   const texts = {};
   const add = (name) => {
     if (name in texts) return;
@@ -25,8 +26,8 @@ function withImports(names, replaced) {
 
 /** The binding's modules, internal: no import of the project reaches them. */
 export function bindingModules() {
-  const renamed = (text) => text.replaceAll(IMPORT, '"stepwell:$2"');
-  const shared = Object.entries(withImports(["bridge", "run_key", "workflow"], { scope: NO_SCOPE }));
+  const renamed = (text) => text.replaceAll(IMPORT, '"stepwell:$2"').replace(WORKERS, "const $1 = { env: {} };");
+  const shared = Object.entries(withImports(["bridge", "run_key", "workflow"]));
   const binding = { name: BINDING, esModule: read("devserver/binding"), internal: true };
   return [...shared.map(([name, text]) => ({ name: `stepwell:${name}`, esModule: renamed(text), internal: true })), binding];
 }
