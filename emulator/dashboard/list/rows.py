@@ -138,7 +138,7 @@ def _row(
     return Row(
         key=row.key,
         id=row.id,
-        short_id=cut_middle(row.id, 44),
+        short_id=cut_middle(row.id, 22),
         url=urls.instance(name, row.id),
         workflow=name,
         workflow_url=urls.home(workflow=name),

@@ -1,5 +1,6 @@
 // Action forms: sent without leaving the page, after a confirmation if the action can't be undone.
 import { ask } from "./dialog.js";
+import { element } from "./dom.js";
 import { refresh } from "./live.js";
 import { goBackToList } from "./place.js";
 import { sayNext, toast } from "./toast.js";
@@ -67,14 +68,13 @@ async function done(form, said) {
 
 /** Shows why it was refused: below the button, below all of a row of buttons. */
 function tell(form, text, unreached = false) {
+  // A row of a list has no room for it.
+  if (form.id === "row-act") { if (text) toast(text, "bad"); return; }
   const around = form.closest(".acts, .actions, .item-actions, .panel-actions, .leaps") || form;
   let place = around.querySelector(":scope > .problem");
   if (!place && !text) return;
   if (!place) {
-    place = document.createElement("p");
-    place.className = "problem";
-    place.setAttribute("role", "alert");
-    place.setAttribute("data-keep", "");
+    place = element("p", { className: "problem", role: "alert", "data-keep": "" });
     around.append(place);
   }
   place.textContent = text;

@@ -1,7 +1,9 @@
 // Bulk actions in the selection bar: the question with what is skipped and why, then progress and failures.
+import { element } from "./dom.js";
 import { refresh } from "./live.js";
 import { toast } from "./toast.js";
 
+const UNREACHED = "Can't reach the server. Is stepwell dev running?";
 const AGAIN_MS = 400;
 const GENTLE = new Set(["pause", "resume"]);
 const AFTER = { terminate: "You can restart them later.", restart: "Deletes their results, history and events. The params stay.", delete: "This can't be undone." };
@@ -13,17 +15,13 @@ export async function askInBar(button, selection) {
   button.setAttribute("aria-pressed", "true");
   const query = queryOf(action, selection);
   const plan = await read(`${base()}/bulk.json?${query}`);
-  if (!plan || plan.text) { toast(plan?.text || "Can't reach the server. Is stepwell dev running?", "bad"); return closeQuestion(); }
+  if (!plan || plan.text) { toast(plan?.text || UNREACHED, "bad"); return closeQuestion(); }
   if (GENTLE.has(action)) return run(query, line(), plan);
   const box = line();
   const ask = paragraph(`${plan.title}?`, [...skipped(plan), AFTER[action]].filter(Boolean).join(" "));
-  const form = document.createElement("form");
-  form.className = "line ask";
-  form.append(ask, ...fields(action, selection.types), buttons(button, plan));
+  const form = element("form", { className: "line ask", role: "alertdialog", "aria-labelledby": "ask-line-title" }, ask, ...fields(action, selection.types), buttons(button, plan));
   box.replaceWith(form);
   form.id = "ask-line";
-  form.setAttribute("role", "alertdialog");
-  form.setAttribute("aria-labelledby", "ask-line-title");
   mark(plan);
   (form.querySelector("input[type='text'], textarea") ?? form.querySelector(".main")).focus();
   form.addEventListener("submit", (event) => {
@@ -38,7 +36,7 @@ export async function askInBar(button, selection) {
 function skipped(plan) {
   const counts = new Map();
   for (const { count, reason } of plan.lines) if (reason) counts.set(reason, (counts.get(reason) ?? 0) + count);
-  return [...counts].map(([reason, count]) => `${count.toLocaleString("en-US")} skipped: ${reason}.`);
+  return [...counts].map(([reason, count]) => `${number(count)} skipped: ${reason}.`);
 }
 
 /** Takes the question away; whether there was one. */
@@ -65,46 +63,24 @@ async function read(address) {
 }
 
 function line() {
-  const box = document.createElement("div");
-  box.className = "line ask";
-  box.id = "ask-line";
+  const box = element("div", { className: "line ask", id: "ask-line" });
   document.getElementById("ask-place").replaceChildren(box);
   return box;
 }
 
-function paragraph(title, text) {
-  const place = document.createElement("p");
-  const strong = document.createElement("b");
-  strong.id = "ask-line-title";
-  strong.textContent = title;
-  const rest = document.createElement("span");
-  rest.className = "mid";
-  rest.textContent = text;
-  place.append(strong, " ", rest);
-  return place;
-}
+const paragraph = (title, text) => element("p", {}, element("b", { id: "ask-line-title" }, title), " ", element("span", { className: "mid" }, text));
+const acts = (...buttons) => element("div", { className: "acts" }, ...buttons);
+const number = (value) => value.toLocaleString("en-US");
 
 function fields(action, types) {
-  if (action === "terminate") return [check("rollback", "Run rollback handlers first")];
+  if (action === "terminate") {
+    return [element("label", { className: "check" }, element("input", { type: "checkbox", className: "box", name: "rollback", value: "1" }), "Run rollback handlers first")];
+  }
   if (action !== "sendEvent") return [];
-  const type = document.createElement("input");
-  Object.assign(type, { type: "text", name: "type", required: true, maxLength: 100, value: most(types), placeholder: "Event type", autocomplete: "off", spellcheck: false });
-  type.setAttribute("aria-label", "Event type");
-  const payload = document.createElement("textarea");
-  Object.assign(payload, { name: "payload", rows: 2, value: "{}", className: "editor", spellcheck: false });
-  payload.setAttribute("aria-label", "Payload as JSON");
-  const field = document.createElement("span");
-  field.className = "field";
-  field.append(type);
-  return [field, payload];
-}
-
-function check(name, text) {
-  const label = document.createElement("label");
-  label.className = "check";
-  const box = Object.assign(document.createElement("input"), { type: "checkbox", className: "box", name, value: "1" });
-  label.append(box, text);
-  return label;
+  const plain = { autocomplete: "off", spellcheck: false };
+  const type = element("input", { ...plain, type: "text", name: "type", required: true, maxLength: 100, value: most(types), placeholder: "Event type", "aria-label": "Event type" });
+  const payload = element("textarea", { ...plain, name: "payload", rows: 2, value: "{}", className: "editor", "aria-label": "Payload as JSON" });
+  return [element("span", { className: "field" }, type), payload];
 }
 
 /** The type that most of them wait for. */
@@ -115,15 +91,11 @@ function most(types) {
 }
 
 function buttons(button, plan) {
-  const acts = document.createElement("div");
-  acts.className = "acts";
-  const no = Object.assign(document.createElement("button"), { type: "button", className: "b", textContent: "Cancel" });
-  no.addEventListener("click", closeQuestion);
-  const yes = Object.assign(document.createElement("button"), { className: `b main${button.value === "sendEvent" ? "" : " danger"}` });
-  yes.textContent = `${button.querySelector("span").textContent} ${plan.applies.toLocaleString("en-US")}`;
-  yes.disabled = plan.applies === 0;
-  acts.append(no, yes);
-  return acts;
+  const yes = { className: `b main${button.value === "sendEvent" ? "" : " danger"}`, disabled: plan.applies === 0 };
+  return acts(
+    element("button", { type: "button", className: "b", onclick: closeQuestion }, "Cancel"),
+    element("button", yes, `${button.querySelector("span").textContent} ${number(plan.applies)}`),
+  );
 }
 
 /** Selected rows that the action skips say why. */
@@ -134,16 +106,14 @@ function mark(plan) {
     const cell = row.querySelector(".a-does");
     if (!reason || !cell) continue;
     row.classList.add("is-skipped");
-    const note = Object.assign(document.createElement("span"), { className: "skipped", textContent: `Skipped: ${reason}` });
-    note.setAttribute("data-keep", "");
-    cell.append(note);
+    cell.append(element("span", { className: "skipped", "data-keep": "" }, `Skipped: ${reason}`));
   }
 }
 
 async function run(query, box, plan) {
   const answer = await fetch(`${base()}/bulk`, { method: "POST", body: query, headers: { Accept: "application/json" } }).catch(() => null);
   const said = answer && await answer.json().catch(() => null);
-  if (!answer?.ok) return failed(box, said?.message ?? "Can't reach the server. Is stepwell dev running?");
+  if (!answer?.ok) return failed(box, said?.message ?? UNREACHED);
   let job = null;
   do {
     job = await read(`${said.go}.json`);
@@ -160,27 +130,16 @@ async function run(query, box, plan) {
 }
 
 function progress(box, job, address) {
-  const done = `${job.done.toLocaleString("en-US")} of ${job.total.toLocaleString("en-US")}`;
-  const stop = Object.assign(document.createElement("button"), { type: "button", className: "b", textContent: "Stop" });
-  stop.addEventListener("click", () => fetch(`${address}/stop`, { method: "POST" }));
-  const acts = document.createElement("div");
-  acts.className = "acts";
-  acts.append(stop);
-  box.replaceChildren(paragraph(job.title, `${done}${job.failed ? `, ${job.failed} failed` : ""}`), acts);
+  const stop = element("button", { type: "button", className: "b", onclick: () => fetch(`${address}/stop`, { method: "POST" }) }, "Stop");
+  box.replaceChildren(paragraph(job.title, `${number(job.done)} of ${number(job.total)}${job.failed ? `, ${job.failed} failed` : ""}`), acts(stop));
 }
 
 function failures(box, job, address) {
-  const link = Object.assign(document.createElement("a"), { className: "b", href: address, textContent: "View failures" });
-  const acts = document.createElement("div");
-  acts.className = "acts";
-  acts.append(link);
   const first = job.failures[0];
-  box.replaceChildren(paragraph(`${job.failed} failed.`, first ? `${first.id}: ${first.reason}` : ""), acts);
+  box.replaceChildren(paragraph(`${job.failed} failed.`, first ? `${first.id}: ${first.reason}` : ""), acts(element("a", { className: "b", href: address }, "View failures")));
 }
 
 function failed(box, text) {
-  const place = paragraph("Action failed.", text);
-  place.classList.add("bad");
-  place.setAttribute("role", "alert");
-  box.replaceChildren(place);
+  box.setAttribute("role", "alert");
+  box.replaceChildren(paragraph("Action failed.", text));
 }

@@ -95,7 +95,6 @@ function show() {
   const bar = document.getElementById("picked");
   if (!bar) return;
   const { counts } = selection();
-  const number = (value) => value.toLocaleString("en-US");
   const count = Object.values(counts).reduce((a, b) => a + b, 0);
   document.getElementById("main").classList.toggle("picking", count > 0);
   bar.classList.toggle("on", count > 0);
@@ -105,12 +104,12 @@ function show() {
   page.checked = every.length > 0 && picked().length === every.length;
   page.classList.toggle("some", picked().length > 0 && !page.checked);
   page.indeterminate = picked().length > 0 && !page.checked;
-  bar.querySelector("[data-picked-count]").textContent = `${number(count)} selected`;
+  bar.querySelector("[data-picked-count]").textContent = `${count.toLocaleString("en-US")} selected`;
   bar.querySelector("[data-pick-all]").hidden = all || Number(document.getElementById("bulk").dataset.matching) <= count;
   for (const button of bar.querySelectorAll("button[name='action']")) {
     const applies = button.dataset.statuses.split(" ").reduce((sum, status) => sum + (counts[status] ?? 0), 0);
     button.hidden = applies === 0;
     button.dataset.count = applies;
-    button.querySelector("[data-applies]").textContent = number(applies);
+    button.querySelector("[data-applies]").textContent = applies.toLocaleString("en-US");
   }
 }

@@ -1,17 +1,12 @@
 // Completion in the search box of the list: filter words, statuses, known step names and event types.
+import { element } from "./dom.js";
 
 let words = null;
 
 export function startCompletion() {
   const input = document.querySelector("input[data-complete]");
   if (!input) return;
-  const list = document.createElement("ul");
-  list.className = "words";
-  list.id = "words";
-  list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", "Completions");
-  list.setAttribute("data-keep", "");
-  list.hidden = true;
+  const list = element("ul", { className: "words", id: "words", role: "listbox", hidden: true, "aria-label": "Completions", "data-keep": "" });
   input.parentElement.append(list);
   input.setAttribute("role", "combobox");
   input.setAttribute("aria-expanded", "false");
@@ -52,15 +47,7 @@ function choices(input, known) {
 
 function draw(list, input, found, close) {
   list.replaceChildren(...found.map((choice, index) => {
-    const row = document.createElement("li");
-    row.id = `word-${index}`;
-    row.setAttribute("role", "option");
-    row.dataset.text = choice.text;
-    const code = document.createElement("code");
-    code.textContent = choice.example;
-    const help = document.createElement("span");
-    help.textContent = choice.help;
-    row.append(code, help);
+    const row = element("li", { id: `word-${index}`, role: "option", "data-text": choice.text }, element("code", {}, choice.example), element("span", {}, choice.help));
     row.addEventListener("mousedown", (event) => { event.preventDefault(); take(input, choice.text, close); });
     return row;
   }));

@@ -1,4 +1,5 @@
 // Confirmation next to the button that asks. Its button confirms, Escape and a click elsewhere cancel; the focus returns.
+import { element } from "./dom.js";
 
 const GAP = 6;
 const MARGIN = 8;
@@ -7,20 +8,12 @@ const MARGIN = 8;
 export function ask({ title, text, verb, input, check }, near) {
   const place = document.getElementById("ask");
   if (place.matches(":popover-open")) place.hidePopover();
-  const form = document.createElement("form");
-  const said = node("p", "");
-  const heading = node("b", title);
-  heading.id = "ask-title";
-  said.append(heading, text ? ` ${text}` : "");
-  form.append(said);
-  if (input) form.append(labelled(input, "reason", "text"));
-  if (check) form.append(labelled(check, "rollback", "checkbox"));
-  const no = Object.assign(node("button", "Cancel"), { type: "button", className: "b" });
-  const yes = Object.assign(node("button", verb), { className: "b danger main" });
-  const acts = node("div", "");
-  acts.className = "acts";
-  acts.append(no, yes);
-  form.append(acts);
+  const no = element("button", { type: "button", className: "b" }, "Cancel");
+  const yes = element("button", { className: "b danger main" }, verb);
+  const form = element("form", {}, element("p", {}, element("b", { id: "ask-title" }, title), text ? ` ${text}` : ""));
+  if (input) form.append(element("label", { className: "labelled" }, input, element("span", { className: "field" }, element("input", { type: "text", name: "reason" }))));
+  if (check) form.append(element("label", { className: "check" }, element("input", { type: "checkbox", className: "box", name: "rollback", value: "1" }), check));
+  form.append(element("div", { className: "acts" }, no, yes));
   place.replaceChildren(form);
   const before = document.activeElement;
   place.showPopover();
@@ -57,27 +50,4 @@ function put(place, near) {
   const below = button.bottom + GAP + box.height + MARGIN <= innerHeight;
   place.style.top = `${below ? button.bottom + GAP : Math.max(MARGIN, button.top - GAP - box.height)}px`;
   place.style.left = `${Math.max(MARGIN, Math.min(button.right - box.width, innerWidth - box.width - MARGIN))}px`;
-}
-
-function node(tag, text) {
-  const made = document.createElement(tag);
-  made.textContent = text;
-  return made;
-}
-
-function labelled(text, name, type) {
-  const label = document.createElement("label");
-  const box = Object.assign(document.createElement("input"), { type, name });
-  if (type === "checkbox") {
-    Object.assign(box, { value: "1", className: "box" });
-    label.className = "check";
-    label.append(box, text);
-    return label;
-  }
-  const field = node("span", "");
-  field.className = "field";
-  field.append(box);
-  label.className = "labelled";
-  label.append(text, field);
-  return label;
 }

@@ -1,4 +1,5 @@
 // Ctrl+K: actions of the page, instances by part of their id, recent instances, pages; in groups, with their keys.
+import { element, icon } from "./dom.js";
 
 const RECENT = "stepwell-recent";
 const KEPT = 5;
@@ -16,13 +17,13 @@ export function startPalette() {
 
 export function openPalette() {
   const dialog = document.getElementById("palette");
-  const input = element("input", { type: "text", placeholder: "Search instances and commands", role: "combobox", autocomplete: "off", spellcheck: "false" });
-  for (const [name, value] of [["label", "Search instances and commands"], ["expanded", "true"], ["controls", "options"], ["autocomplete", "list"]]) input.setAttribute(`aria-${name}`, value);
-  const list = element("div", { id: "options", className: "list", role: "listbox", tabIndex: -1 });
-  list.setAttribute("aria-label", "Results");
-  const close = element("button", { className: "close", type: "button" }, key("Esc"));
-  close.setAttribute("aria-label", "Close");
-  close.addEventListener("click", () => dialog.close());
+  const label = "Search instances and commands";
+  const input = element("input", {
+    type: "text", placeholder: label, role: "combobox", autocomplete: "off", spellcheck: false,
+    "aria-label": label, "aria-expanded": "true", "aria-controls": "options", "aria-autocomplete": "list",
+  });
+  const list = element("div", { id: "options", className: "list", role: "listbox", tabIndex: -1, "aria-label": "Results" });
+  const close = element("button", { className: "close", type: "button", "aria-label": "Close", onclick: () => dialog.close() }, key("Esc"));
   const hint = element("p", { className: "hint" }, element("span", {}, key("↑"), key("↓"), "Move"), element("span", {}, key("⏎"), "Run"), element("span", {}, key("?"), "All shortcuts"));
   dialog.replaceChildren(element("div", { className: "ask" }, icon("search"), input), close, list, hint);
   dialog.showModal();
@@ -94,59 +95,34 @@ function remember() {
 const nameOf = (node) => (node.getAttribute("aria-label") || [...node.childNodes].filter(({ nodeName }) => nodeName !== "KBD").map(({ textContent }) => textContent).join(" ")).trim().replace(/\s+/g, " ");
 const symbolOf = (node) => node.querySelector("use")?.getAttribute("href").replace("#i-", "") ?? "";
 
-function nothing(text) {
-  const row = element("p", { className: "opt dim" }, text);
-  row.setAttribute("role", "option");
-  row.setAttribute("aria-disabled", "true");
-  return row;
-}
+const nothing = (text) => element("p", { className: "opt dim", role: "option", "aria-disabled": "true" }, text);
 
 function show(list, input, groups) {
   let index = 0;
-  list.replaceChildren(...groups.map(([title, entries]) => {
-    const head = element("li", { className: "cap" }, title);
-    head.setAttribute("role", "presentation");
-    head.setAttribute("aria-hidden", "true");
-    const group = element("ul", {}, head, ...entries.map((entry) => option(entry, index++)));
-    group.setAttribute("role", "group");
-    group.setAttribute("aria-label", title);
-    return group;
-  }));
-  if (index) input.setAttribute("aria-activedescendant", "go-0");
-  else input.removeAttribute("aria-activedescendant");
+  list.replaceChildren(...groups.map(([title, entries]) => element(
+    "ul", { role: "group", "aria-label": title },
+    element("li", { className: "cap", role: "presentation", "aria-hidden": "true" }, title),
+    ...entries.map((entry) => option(entry, index++)),
+  )));
+  input.setAttribute("aria-activedescendant", index ? "go-0" : "");
 }
 
 function option(entry, index) {
-  const row = element("li", { className: "opt", id: `go-${index}` }, entry.glyph ? icon(...entry.glyph) : icon(entry.symbol || "right"), element("span", { className: "cut" }, entry.name));
+  const row = element(
+    "li", { className: "opt", id: `go-${index}`, role: "option", "aria-selected": String(index === 0) },
+    entry.glyph ? icon(...entry.glyph) : icon(entry.symbol || "right"), element("span", { className: "cut" }, entry.name),
+  );
   if (entry.end) row.append(element("span", { className: "dim" }, entry.end));
   if (entry.keys?.length) row.append(element("span", { className: "keys" }, ...entry.keys.map(key)));
-  row.setAttribute("role", "option");
-  row.setAttribute("aria-selected", String(index === 0));
-  row.addEventListener("click", () => {
+  row.onclick = () => {
     document.getElementById("palette").close();
     if (entry.url) location.href = entry.url;
     else entry.run();
-  });
+  };
   return row;
 }
 
-function element(tag, properties, ...children) {
-  const node = Object.assign(document.createElement(tag), properties);
-  node.append(...children);
-  return node;
-}
-
 const key = (text) => element("kbd", {}, text);
-
-/** With a tone it is the glyph of a status. */
-function icon(name, tone = "") {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  node.setAttribute("class", tone ? `g t-${tone}` : "i");
-  node.setAttribute("aria-hidden", "true");
-  node.append(document.createElementNS("http://www.w3.org/2000/svg", "use"));
-  node.firstChild.setAttribute("href", `#${tone ? "g" : "i"}-${name}`);
-  return node;
-}
 
 function steer(event, list) {
   const rows = [...list.querySelectorAll("[role='option']:not([aria-disabled])")];

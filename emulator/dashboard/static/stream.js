@@ -7,6 +7,8 @@ const BROKEN_MS = 3000;
 const AGAIN_MS = 1000;
 
 let source = null;
+let shared = null;
+let isAlone = false; // the shared worker could not be loaded
 let watched = "";
 let since = "";
 let changed = () => {};
@@ -34,22 +36,49 @@ export function follow({ watch, revision }) {
   connect();
 }
 
-/** A hidden page holds no line: browsers have six for each server, and its other pages would wait for one. */
+/** A hidden page holds no line: where pages do not share one, its other pages would wait for it. */
 function turn() {
   if (!document.hidden) { connect(); return; }
+  leave();
+}
+
+function leave() {
   clearTimeout(timer);
   trouble = "";
+  shared?.port.postMessage({ leave: true });
   source?.close();
 }
 
-function connect() {
+/** All pages of a browser share one line where it has shared workers; else each has its own. */
+function connect(again = false) {
+  const { base, lines } = document.documentElement.dataset;
+  if (window.SharedWorker && !isAlone) {
+    shared ??= share(lines);
+    shared.port.postMessage({ watch: watched, since, base, again });
+    return;
+  }
   source?.close();
-  source = new EventSource(`${document.documentElement.dataset.base}/stream?watch=${watched}&from=${since}`);
-  source.addEventListener("open", heard);
-  source.addEventListener("beat", (event) => { patience = 2 * Number(event.data); heard(); });
-  source.addEventListener("change", (event) => { since = event.lastEventId; heard(); changed(); });
-  source.addEventListener("stopped", stopped);
-  source.addEventListener("error", broken);
+  source = new EventSource(`${base}/stream?watch=${watched}&from=${since}`);
+  for (const type of ["open", "beat", "change", "stopped", "error"]) {
+    source.addEventListener(type, ({ data, lastEventId }) => hear({ type, data, id: lastEventId }));
+  }
+}
+
+function share(lines) {
+  const worker = new SharedWorker(lines);
+  worker.port.onmessage = ({ data }) => { if (!document.hidden) hear(data); };
+  worker.addEventListener("error", () => { isAlone = true; connect(); });
+  window.addEventListener("pagehide", leave);
+  return worker;
+}
+
+function hear({ type, data, id }) {
+  if (type === "stopped") return stopped();
+  if (type === "error") return broken();
+  if (type === "beat") patience = 2 * Number(data);
+  if (type === "change") since = id;
+  heard();
+  if (type === "change") changed();
 }
 
 function heard() {
@@ -70,7 +99,7 @@ function stopped() {
 
 /** The browser tries again by itself, and says so each time: only the first time begins the wait. */
 function broken() {
-  if (source.readyState === EventSource.CLOSED) setTimeout(() => { if (!document.hidden) connect(); }, AGAIN_MS);
+  if (source?.readyState === EventSource.CLOSED) setTimeout(() => { if (!document.hidden) connect(); }, AGAIN_MS);
   if (trouble) return;
   trouble = "Reconnecting…";
   clearTimeout(timer);
@@ -83,7 +112,7 @@ function silence() {
   trouble = "Reconnecting…";
   past(true);
   say();
-  connect();
+  connect(true);
   timer = setTimeout(silence, patience);
 }
 

@@ -1,4 +1,5 @@
 // Saved views: named list addresses, stored in this browser.
+import { element } from "./dom.js";
 
 const KEY = "stepwell-views";
 const read = () => { try { return JSON.parse(localStorage.getItem(KEY)) || []; } catch { return []; } };
@@ -11,23 +12,15 @@ export function startViews() {
 function draw(place) {
   const views = read();
   const here = location.search;
-  const nodes = views.map((view) => {
-    const link = document.createElement("a");
-        link.href = `${document.documentElement.dataset.base}${view.search}`;
-    link.textContent = view.name;
-    if (view.search === here) link.setAttribute("aria-current", "true");
+  const known = views.find(({ search }) => search === here);
+  const nodes = views.map(({ name, search }) => {
+    const link = element("a", { href: `${document.documentElement.dataset.base}${search}` }, name);
+    if (search === here) link.setAttribute("aria-current", "true");
     return link;
   });
-  const known = views.find((view) => view.search === here);
-  if (here || known) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "b";
-    button.textContent = known ? "Delete this view" : "Save this view";
-    button.addEventListener("click", () => { known ? forget(known) : save(here); draw(place); });
-    nodes.push(button);
-  }
-  if (!nodes.length) nodes.push(Object.assign(document.createElement("p"), { className: "cap", textContent: "Filter the list, then save it here" }));
+  const change = () => { known ? forget(known) : save(here); draw(place); };
+  if (here || known) nodes.push(element("button", { type: "button", className: "b", onclick: change }, known ? "Delete this view" : "Save this view"));
+  else if (!nodes.length) nodes.push(element("p", { className: "cap" }, "Filter the list, then save it here"));
   place.replaceChildren(...nodes);
 }
 

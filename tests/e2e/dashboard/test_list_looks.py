@@ -27,7 +27,11 @@ def test_new_rows_and_what_is_chosen_stay_in_sight_while_one_scrolls(
 ) -> None:
     page = open_page(f"{shop.base}?workflow=quick", width=width)
     expect(page.locator("#live")).to_have_text("Live")
+    if width < 860:
+        page.locator(".columns summary").click()
+        page.get_by_role("button", name="Select instances").click()
     for n in (1, 2):
+        page.locator("#rows tr").nth(n).hover()
         page.locator("#rows input").nth(n).check()
     page.locator("#rows tr").last.scroll_into_view_if_needed()
 

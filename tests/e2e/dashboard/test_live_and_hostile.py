@@ -125,6 +125,23 @@ def test_a_hidden_page_holds_no_line_and_catches_up_when_it_is_seen_again(shop: 
     expect(page.locator("#now")).to_contain_text("Paused.")
 
 
+def test_seven_open_pages_share_one_line(shop: Running, open_page: Open) -> None:
+    """Browsers have six lines for each server: the seventh page would wait for ever."""
+    shop.create("orders", "shared", {})
+    shop.idle()
+    address = shop.instance_url("orders", "shared")
+    page = open_page(address)
+    pages = [page, *(page.context.new_page() for _ in range(8))]
+    for other in pages[1:]:
+        other.goto(address if len(other.context.pages) % 2 else shop.base)
+        expect(other.locator("#live")).to_have_text("Live")
+
+    shop.do(lambda: shop.engine.workflow("orders").pause("shared"))
+
+    for other in pages:
+        expect(other.locator("#main")).to_contain_text("Paused")
+
+
 def test_an_idle_page_asks_for_nothing(shop: Running, open_page: Open) -> None:
     shop.create("orders", "still", {})
     shop.idle()

@@ -42,6 +42,17 @@ def test_every_script_is_part_of_the_one_that_pages_load() -> None:
     assert not re.search(r"^(import|export)", script, re.MULTILINE)
 
 
+def test_a_worker_is_a_file_of_its_own() -> None:
+    assert "lines.js" in assets()
+    assert b"onconnect" not in assets()["app.js"]
+
+
+def test_all_scripts_together_are_small() -> None:
+    scripts = {name: len(body) for name, body in assets().items() if name.endswith(".js")}
+
+    assert sum(scripts.values()) <= 60 * 1024, scripts
+
+
 def test_the_style_sheets_are_one() -> None:
     assert assets()["style.css"].count(b":root") >= 1
     assert not any(name.endswith(".css") for name in assets() if name != "style.css")
