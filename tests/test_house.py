@@ -146,6 +146,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.local_time",
         "emulator.storage.records",
         "emulator.terminal.safe",
+        "emulator.testing.dev_introspection",
         "emulator.web.urls",
     ),
     # the import name of an installed Stepwell

@@ -5,6 +5,7 @@ import * as workers from "cloudflare:workers";
 import { Channel } from "./bridge.mjs";
 import { RunKey } from "./run_key.mjs";
 import { tagConsole } from "./scope.mjs";
+import { IntrospectableWorkflow } from "./introspection.mjs";
 import { WorkflowImpl } from "./workflow.mjs";
 
 const { env, exports } = workers; // older versions of workerd have neither
@@ -14,7 +15,7 @@ if (env === undefined) {
 
 /**
  * What the generated config says: `{token, engine?, workflows: {BINDING: name}, exports: {Class: name}, jsonOptions,
- * secrets?, console?}`; `console: "unchanged"` leaves the user's lines as they are; a text where it is a secret of `wrangler dev`.
+ * secrets?, console?, introspects?}`; `console: "unchanged"` leaves the user's lines as they are; a text where it is a secret of `wrangler dev`.
  */
 const told = env.__STEPWELL;
 const settings = typeof told === "string" ? JSON.parse(decodeURIComponent(told)) : told;
@@ -37,7 +38,8 @@ for (const [name, value] of Object.entries(settings.secrets ?? {})) {
   env[name] = value;
   if (variables) variables[name] = value;
 }
-const binding = (workflow) => new WorkflowImpl(channel, workflow, settings.jsonOptions);
+const Binding = settings.introspects ? IntrospectableWorkflow : WorkflowImpl;
+const binding = (workflow) => new Binding(channel, workflow, settings.jsonOptions);
 for (const [name, workflow] of Object.entries(settings.workflows)) env[name] = binding(workflow);
 for (const [name, workflow] of exports ? Object.entries(settings.exports) : [])
   Object.defineProperty(exports, name, { value: binding(workflow), enumerable: true, configurable: true });

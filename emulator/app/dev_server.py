@@ -8,16 +8,19 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from stepwell.emulator.app.assembly import Emulator, WorkerHosts, definition_of
 from stepwell.emulator.app.dev import Session, run_session
+from stepwell.emulator.app.dev_hint import runs_vitest
 from stepwell.emulator.app.state_folder import StateFolder, StateFolderError
 from stepwell.emulator.config import ConfigError, DevServerOpened, Opened, Project, WorkflowConfig, open_dev_server
 from stepwell.emulator.engine.engine import Engine
+from stepwell.emulator.private_files import remove_folder
 from stepwell.emulator.server.listener import PortInUse, bind
 from stepwell.emulator.storage.connection import StorageError
 from stepwell.emulator.terminal.follower import Follower
@@ -25,7 +28,12 @@ from stepwell.emulator.terminal.logs import configure_logging
 from stepwell.emulator.terminal.printer import Printer
 from stepwell.emulator.terminal.user_output import UserOutput
 from stepwell.emulator.worker.devserver.command import Command
-from stepwell.emulator.worker.devserver.environment import command_environment, read_session, session_file
+from stepwell.emulator.worker.devserver.environment import (
+    URL_VARIABLE,
+    command_environment,
+    read_session,
+    session_file,
+)
 from stepwell.emulator.worker.devserver.hosts import DevServerHost, DevServerHosts
 from stepwell.emulator.worker.devserver.projects import project_of
 from stepwell.emulator.worker.devserver.registrations import HostedWorker
@@ -33,7 +41,11 @@ from stepwell.emulator.worker.host import WorkerLoadError, WorkerPending
 from stepwell.emulator.worker.neighbours import Registry
 from stepwell.emulator.worker.python.output import is_of_user_code
 from stepwell.emulator.worker.reload import watch
+from stepwell.emulator.worker.workerd.calls import Introspect
 from stepwell.emulator.worker.workerd.descriptors import raise_limit
+
+#: Makes the engine's half of Cloudflare's introspection API.
+Introspection: TypeAlias = Callable[[Engine], Introspect]
 
 #: The first port that is tried when none is chosen. 8787 and the ports after it belong to wrangler dev.
 _FIRST_PORT: Final = 8790
@@ -46,7 +58,12 @@ _OLDEST_NODE: Final = 20
 
 
 def run_dev_server(
-    path: Path, command: Sequence[str], configs: Sequence[str], flags: Mapping[str, Any], env_files: Sequence[Path]
+    path: Path,
+    command: Sequence[str],
+    configs: Sequence[str],
+    flags: Mapping[str, Any],
+    env_files: Sequence[Path],
+    introspection: Introspection | None = None,
 ) -> str | int:
     """Run the command until it ends. Returns its exit code, or the message if Stepwell can't start.
 
@@ -63,7 +80,7 @@ def run_dev_server(
         if command and (reason := _why_not(opened)) is not None:
             printer.text(f"{reason} Running {shlex.join(command)} without Stepwell.")
             os.execvp(command[0], list(command))
-        return _run(opened, command, printer)
+        return _run(opened, command, printer, introspection)
     except FileNotFoundError as error:
         return f"Can't run {error.filename}: no such command."
     except (ConfigError, StateFolderError, StorageError, PortInUse) as error:
@@ -114,7 +131,11 @@ def _node_version() -> int | None:
         return None
 
 
-def _run(opened: Sequence[DevServerOpened], command: Sequence[str], printer: Printer) -> int:
+def _run(
+    opened: Sequence[DevServerOpened], command: Sequence[str], printer: Printer, introspection: Introspection | None
+) -> int:
+    if runs_vitest(command, opened[0].settings.project):
+        opened = [_for_tests(opened[0]), *opened[1:]]
     settings = opened[0].settings
     for each in opened:
         if each.problem is not None:
@@ -128,12 +149,19 @@ def _run(opened: Sequence[DevServerOpened], command: Sequence[str], printer: Pri
 
     def build(folder: StateFolder) -> Session:
         nonlocal session
-        session = DevServerSession(projects, opened[0], folder, printer, command)
+        session = DevServerSession(projects, opened[0], folder, printer, command, introspection)
         return session
 
     run_session(sock, settings, build)
     assert session is not None
     return session.exit_code
+
+
+def _for_tests(opened: DevServerOpened) -> DevServerOpened:
+    """The settings of a run of tests: with new state, since tests create the same instances each time."""
+    folder = opened.settings.persist_to / "vitest"
+    remove_folder(folder)
+    return opened._replace(settings=replace(opened.settings, persist_to=folder))
 
 
 def _bind_first(host: str, ports: Sequence[int]) -> Any:
@@ -159,9 +187,11 @@ class DevServerSession(Session):
         folder: StateFolder,
         printer: Printer,
         command: Sequence[str],
+        introspection: Introspection | None,
     ) -> None:
         super().__init__((), opened, first.settings, folder, printer)
         self._command = command
+        self._introspection = introspection
         self._running: Command | None = None
         self._emulator: Emulator | None = None
         self._built: DevServerHosts | None = None
@@ -182,7 +212,12 @@ class DevServerSession(Session):
         self, engine: Engine, projects: Sequence[Project], registry: Registry, output: UserOutput
     ) -> WorkerHosts:
         self._built = DevServerHosts(
-            projects, port=engine.find_workflow, on_workers=self._take, emit=output, state=self._folder.path
+            projects,
+            port=engine.find_workflow,
+            on_workers=self._take,
+            emit=output,
+            state=self._folder.path,
+            introspect=self._introspection(engine) if self._introspection is not None else None,
         )
         return self._built
 
@@ -191,7 +226,7 @@ class DevServerSession(Session):
         self._emulator = emulator
         file = await self._built.listen()
         if self._command:
-            environ = {**os.environ, **command_environment(file, os.environ)}
+            environ = {**os.environ, **command_environment(file, os.environ), URL_VARIABLE: emulator.url}
             self._running = Command.start(self._command, environ)
             self._running.exited.add_done_callback(lambda _: self._stopping.set())
 

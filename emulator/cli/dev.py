@@ -102,8 +102,9 @@ def dev(
     try:
         if not runs_worker:
             from stepwell.emulator.app.dev_server import run_dev_server
+            from stepwell.emulator.testing.dev_introspection import DevIntrospection
 
-            outcome = run_dev_server(path or Path(), command, config, flags, env_files)
+            outcome = run_dev_server(path or Path(), command, config, flags, env_files, DevIntrospection)
         else:
             outcome = run_dev(path or Path(), config, flags, env_files, notices)
         code = outcome if isinstance(outcome, int) else 0 if outcome is None else 1

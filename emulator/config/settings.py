@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from stepwell.emulator.limits import Limits
 
 STATE_FOLDER: Final = ".stepwell"
-#: Variables of ours that are not settings, without the prefix: the running session, for dev servers.
-_NOT_SETTINGS: Final = frozenset({"SESSION"})
+#: Variables of ours that are no settings, without the prefix: the running session and its address.
+_NOT_SETTINGS: Final = frozenset({"SESSION", "URL"})
 SETTINGS_HEADING: Final = "Invalid Stepwell settings:"
 
 

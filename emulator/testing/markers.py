@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from stepwell.bindings.values.times import datetime_ms
 from stepwell.emulator.config import ConfigError, open_project
 from stepwell.emulator.config.problems import did_you_mean
 from stepwell.emulator.limits import InvalidLimit, Limits
 from stepwell.emulator.switches import TABLE, SwitchRow
+from stepwell.emulator.testing.moments import start_at
 from stepwell.emulator.testing.target import CONFIGS
 
 KEYWORDS: Final = (
@@ -71,14 +70,6 @@ def _keyword_problems(marker: pytest.Mark) -> Iterator[str]:
 
 def _hint(name: str, names: Any) -> str:
     return did_you_mean(name, list(names))
-
-
-def start_at(value: Any) -> int | None:
-    """Milliseconds, a datetime, or a date text such as "2026-03-01T09:00:00Z"; naive times are UTC."""
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    return datetime_ms(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
 def _start_problem(value: Any) -> str:

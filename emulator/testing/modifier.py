@@ -14,8 +14,8 @@ from stepwell.bindings.errors import ErrorInfo, NotSerialisable, error_info
 from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, encode
 from stepwell.bindings.workflow import data_clone_error
 from stepwell.emulator.engine.introspection import MockedEvent
-from stepwell.emulator.testing.markers import start_at
 from stepwell.emulator.testing.modifications import InstanceModifications, Mention, StepSelector, Subject
+from stepwell.emulator.testing.moments import start_at
 from stepwell.emulator.testing.stored import Stored
 
 #: One change, to be made to any number of instances.

@@ -15,7 +15,8 @@ from stepwell.emulator.testing.determinism import findings_report
 from stepwell.emulator.testing.emulation import IN_MEMORY, Emulation, Options
 from stepwell.emulator.testing.errors import NotDeterministic, UnusedMocks
 from stepwell.emulator.testing.explain import summary
-from stepwell.emulator.testing.markers import marked, named_project, nearest_project, start_at, where_searched
+from stepwell.emulator.testing.markers import marked, named_project, nearest_project, where_searched
+from stepwell.emulator.testing.moments import start_at
 from stepwell.emulator.testing.unused import unused_mocks
 from stepwell.emulator.testing.workflows import Workflows
 

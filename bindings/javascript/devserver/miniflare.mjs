@@ -118,6 +118,7 @@ function hostBindings(options) {
     exports: exportedBy(options),
     jsonOptions: workflows.some((workflow) => jsonOptions(options, workflow)),
     console: "unchanged",
+    introspects: true,
   };
   return [engineBinding("__STEPWELL_ENGINE"), json("__STEPWELL", settings)];
 }

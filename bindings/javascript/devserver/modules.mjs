@@ -27,7 +27,7 @@ function withImports(names, replaced = {}) {
 /** The binding's modules, internal: no import of the project reaches them. */
 export function bindingModules() {
   const renamed = (text) => text.replaceAll(IMPORT, '"stepwell:$2"').replace(WORKERS, "const $1 = { env: {} };");
-  const shared = Object.entries(withImports(["bridge", "run_key", "workflow"]));
+  const shared = Object.entries(withImports(["bridge", "introspection", "run_key"]));
   const binding = { name: BINDING, esModule: read("devserver/binding"), internal: true };
   return [...shared.map(([name, text]) => ({ name: `stepwell:${name}`, esModule: renamed(text), internal: true })), binding];
 }

@@ -13,6 +13,8 @@ from stepwell.emulator.worker.workerd.bundling import JAVASCRIPT
 
 #: The variable that names the file of the session; the file has the address and the token.
 SESSION_VARIABLE: Final = "STEPWELL_SESSION"
+#: The variable with the address of the dashboard and the APIs, for the user's own scripts and tests.
+URL_VARIABLE: Final = "STEPWELL_URL"
 _OPTIONS: Final = "NODE_OPTIONS"
 _PRELOAD: Final = JAVASCRIPT / "devserver" / "preload.mjs"
 

@@ -22,7 +22,7 @@ from stepwell.emulator.worker.devserver.registrations import REGISTER_PATH, Host
 from stepwell.emulator.worker.devserver.sources import may_be_imported, source_of_class
 from stepwell.emulator.worker.devserver.stacks import DevServerStacks
 from stepwell.emulator.worker.host import AsgiApp, Generation, Language, WorkerHost, WorkerPending
-from stepwell.emulator.worker.workerd.calls import Calls
+from stepwell.emulator.worker.workerd.calls import Calls, Introspect
 from stepwell.emulator.worker.workerd.descriptors import limit, passes_at_once
 from stepwell.emulator.worker.workerd.front_door import FrontDoor
 from stepwell.emulator.worker.workerd.generation import RuntimeGeneration
@@ -45,6 +45,7 @@ class DevServerHosts:
         on_workers: Callable[[Sequence[HostedWorker]], Awaitable[None]],
         emit: Callable[[ConsoleLine], None],
         state: Path,
+        introspect: Introspect | None = None,
     ) -> None:
         """`port` gives a Workflow's port by its name; `on_workers` is called with Workers that are announced."""
         file = session_file(state)
@@ -53,7 +54,8 @@ class DevServerHosts:
         self._emit = emit
         self._registrations = Registrations(on_workers)
         token = self._before.token if self._before is not None else None
-        self._calls = Calls(port, token=token, apps={REGISTER_PATH: self._registrations.app})
+        apps = {REGISTER_PATH: self._registrations.app}
+        self._calls = Calls(port, token=token, apps=apps, introspect=introspect)
         self._room = Room(passes_at_once(limit()))
         self._hosts: dict[str, DevServerHost] = {}
         self.all: tuple[WorkerHost, ...] = tuple(self.host(project.config) for project in projects)

@@ -19,7 +19,7 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import uvicorn
 
@@ -45,6 +45,10 @@ _ORIGIN: Final = b"stepwell-origin"
 _TARGET: Final = b"stepwell-target"
 
 
+#: The answer to `[method, ...arguments]` about a Workflow.
+Introspect: TypeAlias = Callable[[str, Value], Awaitable[Encoded]]
+
+
 class PythonService(NamedTuple):
     """A Python Worker as the runtime reaches it: requests, and calls that are none."""
 
@@ -66,10 +70,14 @@ class Calls:
         *,
         token: str | None = None,
         apps: Mapping[str, AsgiApp] = MappingProxyType({}),
+        introspect: Introspect | None = None,
     ) -> None:
-        """`token`: that of an earlier run, for processes that go on. `apps` are further endpoints, by path."""
+        """`token`: that of an earlier run, for processes that go on. `apps` are further endpoints, by path.
+
+        `introspect` answers calls of Cloudflare's introspection API."""
         self._services = services
         self._apps = apps
+        self._introspect = introspect
         self.token = token or secrets.token_urlsafe(32)
         self.port = 0
         self._ports = ports
@@ -168,6 +176,8 @@ class Calls:
             return _dumps(BindingAnswer(error=wire_error(error_info(error)))) + "\n"
 
     async def _value(self, head: BindingCall, body: str) -> Encoded:
+        if head["method"] == "introspect" and self._introspect is not None:
+            return await self._introspect(head["workflow"], decode(body))
         port = self._port_of(head)
         method = _METHODS[head["method"]]
         workflow, instance_id = head.get("by") or ("", "")
