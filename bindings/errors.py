@@ -215,6 +215,10 @@ class NotSerialisable(Exception):
         return f"{self.where} cannot be stored"
 
 
+class ValueTooLarge(Exception):
+    """A step's result or the output of run() exceeds its limit; the host has not encoded all of it."""
+
+
 class HostCrashed(Exception):
     """What ran the user code is gone: the runtime died, or was ended because it no longer answered.
 

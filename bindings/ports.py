@@ -136,6 +136,13 @@ class CallSite(NamedTuple):
     needs: tuple[str, ...] = ()
 
 
+class SizeLimits(NamedTuple):
+    """The largest texts of values that are stored, in bytes; None for no limit."""
+
+    step_result: int | None = None
+    output: int | None = None
+
+
 class StepPort(Protocol):
     """One pass of run() as its host sees it. Arguments are what user code gave; the engine checks them.
 
@@ -143,6 +150,11 @@ class StepPort(Protocol):
     `site` is None where the host cannot tell it.
     Every method raises `EngineError`s that belong to user code, and `WorkerError` for a step that failed.
     """
+
+    @property
+    def size_limits(self) -> SizeLimits:
+        """What a host may refuse with `ValueTooLarge` before it has encoded the value."""
+        ...
 
     async def do(
         self,

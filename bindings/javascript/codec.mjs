@@ -1,13 +1,16 @@
 // Structured-clone values as text: the JavaScript half of bindings/values/__init__.py, whose docstring has the format.
 // tests/unit/bindings/values/vectors.json holds both halves to it.
-import { NotSerialisable, cloneError, reviveError, setQuietly } from "./errors.mjs";
+import { NotSerialisable, TooLarge, cloneError, reviveError, setQuietly } from "./errors.mjs";
 
 const SAFE_INTEGER = 2 ** 53;
 const UNDEFINED = { $: "undefined" };
 
-/** The text of a value. Throws `NotSerialisable` for what can never be stored, a DataCloneError for what RPC refuses. */
-export function encode(value) {
-  return write(() => new Encoder(false).tree(value, "$"), value);
+/**
+ * The text of a value. Throws `NotSerialisable` for what can never be stored, a DataCloneError for what RPC refuses.
+ * `most`: a text that is certain to have more bytes is not written; then throws `TooLarge`.
+ */
+export function encode(value, most = Infinity) {
+  return write(() => new Encoder(false).tree(value, "$"), value, most);
 }
 
 /**
@@ -15,7 +18,15 @@ export function encode(value) {
  * wrong type wherever a function would be.
  */
 export function encodeArguments(value) {
-  return write(() => new Encoder(true).tree(value, "$"), value);
+  return write(() => new Encoder(true).tree(value, "$"), value, Infinity);
+}
+
+// How many bytes the text under way may still have. What is counted is never more than it will have.
+let left = Infinity;
+
+function count(bytes) {
+  left -= bytes;
+  if (left < 0) throw new TooLarge();
 }
 
 /** The value of a text; new objects at each call. */
@@ -27,11 +38,15 @@ export function decode(text) {
 /** The value of a text that was parsed already, as it stands inside of a message. */
 export const decodeTree = (tree) => new Decoder().value(tree);
 
-function write(tree, value) {
+function write(tree, value, most) {
+  const counted = (read) => {
+    left = most;
+    return read();
+  };
   try {
-    return JSON.stringify(isPlain(value) ? value : tree());
+    return JSON.stringify(counted(() => isPlain(value)) ? value : counted(tree));
   } catch (error) {
-    if (error instanceof RangeError) return writeDeep(tree);
+    if (error instanceof RangeError) return writeDeep(() => counted(tree));
     throw error;
   }
 }
@@ -50,6 +65,8 @@ function writeDeep(tree) {
 function isPlain(value, seen) {
   switch (typeof value) {
     case "string":
+      count(value.length);
+      return true;
     case "boolean":
       return true;
     case "number":
@@ -66,11 +83,17 @@ function isPlainContainer(value, seen) {
   seen.add(value);
   const prototype = Object.getPrototypeOf(value);
   if (prototype === Array.prototype) {
-    for (let i = 0; i < value.length; i++) if (!isPlain(value[i], seen)) return false;
+    for (let i = 0; i < value.length; i++) {
+      count(2);
+      if (!isPlain(value[i], seen)) return false;
+    }
     return isDense(value);
   }
   if (prototype !== Object.prototype || Object.hasOwn(value, "$") || "toJSON" in value) return false;
-  for (const key of Object.keys(value)) if (!isPlain(value[key], seen)) return false;
+  for (const key of Object.keys(value)) {
+    count(key.length + 4);
+    if (!isPlain(value[key], seen)) return false;
+  }
   return true;
 }
 
@@ -98,6 +121,8 @@ class Encoder {
       case "undefined":
         return UNDEFINED;
       case "string":
+        count(value.length);
+        return value;
       case "boolean":
         return value;
       case "number":
@@ -183,11 +208,17 @@ class Encoder {
   }
 
   #items(values, path) {
-    return Array.from(values, (item, i) => this.tree(item, `${path}[${i}]`));
+    return Array.from(values, (item, i) => {
+      count(2);
+      return this.tree(item, `${path}[${i}]`);
+    });
   }
 
   #pairs(value, path) {
-    return Object.keys(value).map((key) => [key, this.tree(value[key], `${path}.${key}`)]);
+    return Object.keys(value).map((key) => {
+      count(key.length + 4);
+      return [key, this.tree(value[key], `${path}.${key}`)];
+    });
   }
 
   #sparse(array, path) {
@@ -247,6 +278,7 @@ function builtInName(error) {
 const viewName = (view) => (view instanceof DataView ? "DataView" : view[Symbol.toStringTag]);
 
 function bytesTree(name, buffer) {
+  count((buffer.byteLength * 4) / 3);
   return { $: "bytes", t: name, v: toBase64(new Uint8Array(buffer)) };
 }
 

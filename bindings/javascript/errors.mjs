@@ -9,6 +9,9 @@ export class NotSerialisable extends Error {
   }
 }
 
+/** A value whose text would be longer than it may be. */
+export class TooLarge extends Error {}
+
 export const cloneError = (message) => new DOMException(message, "DataCloneError");
 
 const MAKERS = {

@@ -1,7 +1,7 @@
 // One pass of run(): the `step` that user code is given, and the callbacks that the engine asks to be run.
 // The engine decides everything: here every step is a message and an answer (emulator/worker/workerd/wire.py).
 import { decode, encode, encodeArguments } from "./codec.mjs";
-import { NotSerialisable, describeError, reviveError } from "./errors.mjs";
+import { NotSerialisable, TooLarge, describeError, reviveError } from "./errors.mjs";
 import { currentScope, within } from "./scope.mjs";
 import { callsOf, stepOf } from "./step.mjs";
 import { OutgoingStream, openStream } from "./streams.mjs";
@@ -18,6 +18,7 @@ export class Pass {
   #nextId = 1;
   #opening; // the stream that user code is about to be given
   #executing = 0; // callbacks under way
+  #limits; // the largest step result and output, in bytes
 
   /** `send` writes a frame; `channel` reaches the engine for streams; `env` is the Worker's. */
   constructor(send, channel, env) {
@@ -28,6 +29,7 @@ export class Pass {
 
   /** Runs run() once, and tells how it ended. `make` constructs the user's object. */
   async run(head, body, make) {
+    this.#limits = head.limits.map((most) => most ?? Infinity);
     this.#of = { workflowName: head.workflowName, instanceId: head.instanceId };
     if (head.watch) {
       watchPasses();
@@ -37,7 +39,7 @@ export class Pass {
       const output = await within(this.#of, this.#env, async () => {
         return make().run(eventOf(head, body), stepOf(callsOf(this)));
       });
-      this.#tell({ t: "returned" }, () => encode(output));
+      this.#tell({ t: "returned" }, () => encode(output, this.#limits[1]));
     } catch (error) {
       this.#send(writeFrame({ t: "raised", error: describeError(error) }));
     }
@@ -137,9 +139,8 @@ export class Pass {
       return this.#send(writeFrame({ t: "threw", n, error: describeError(error) }));
     }
     this.#tell({ t: "value", n }, () => {
-      const text = encode(value);
-      if (call !== undefined) call.kept[n] = text;
-      return text;
+      if (call === undefined) return encode(value);
+      return (call.kept[n] = encode(value, this.#limits[0]));
     });
   }
 
@@ -157,6 +158,7 @@ export class Pass {
     } catch (error) {
       const { n } = head;
       if (error instanceof NotSerialisable) frame = writeFrame({ t: "refused", n, path: error.path, what: error.what });
+      else if (error instanceof TooLarge) frame = writeFrame({ t: "oversized", n });
       else frame = writeFrame({ t: n === undefined ? "raised" : "threw", n, error: describeError(error) });
     }
     this.#send(frame);

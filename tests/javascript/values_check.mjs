@@ -47,6 +47,7 @@ const texts = {
 };
 for (const [name, [value, text]] of Object.entries(texts)) {
   assert.equal(encode(value), text, name);
+  assert.equal(encode(value, Buffer.byteLength(text)), text, `${name}, exactly as long as it may be`);
   assert.equal(encode(decode(text)), text, `${name}, back`);
 }
 
@@ -79,4 +80,6 @@ assert.equal(encodeArguments({ timeout: () => 1 }), '{"timeout":{}}');
 assert.throws(() => encodeArguments(Object.create(null)), { name: "DataCloneError" });
 assert.equal(decode('{"$":"error","v":{"name":"TimeoutError","message":"m","dom":true}}').name, "TimeoutError");
 assert.notEqual(decode(encode(copy)).a, copy.a);
+const large = [new Array(100).fill("x".repeat(100)), new Uint8Array(10_000), new Map([["k", ["y".repeat(9_999), undefined]]]), new Array(5_000).fill(1)];
+for (const value of large) assert.throws(() => encode(value, 9_999), (error) => error.constructor.name === "TooLarge");
 process.stdout.write("ok");

@@ -17,6 +17,7 @@ from stepwell.bindings.errors import (
     NonRetryableDelayError,
     NotSerialisable,
     RunAborted,
+    ValueTooLarge,
     WorkerError,
     WorkflowFatalError,
     WorkflowInternalError,
@@ -228,17 +229,7 @@ class Attempts:
         most = self._limits.step_result_bytes
         if most is None or len(result) * 4 <= most or result.size() <= most:
             return None
-        # Cloudflare's text says 1MiB whatever the engine enforces (case outputs-too-large).
-        shown = (
-            f"{most // MIB}MiB"
-            if most % MIB == 0 and most < 8 * MIB
-            else "1MiB"
-            if most >= MIB
-            else f"{most} bytes"
-        )
-        return WorkflowInternalError(
-            f"Step {row.public_name} output is too large. Maximum allowed size is {shown}."
-        )
+        return _output_too_large(row, most)
 
     # -- failure
     def _is_ours(self, error: asyncio.CancelledError) -> bool:
@@ -256,6 +247,8 @@ class Attempts:
         self._pass.leave_callback()
         if isinstance(error, NotSerialisable):
             return self._unserialisable(row, error)
+        if isinstance(error, ValueTooLarge):
+            error = _output_too_large(row, self._limits.step_result_bytes or 0)
         info = error_info(error)
         if is_non_retryable(info):
             return self._non_retryable(info)
@@ -387,3 +380,11 @@ def _called(callback: StepCallback, context: StepContext) -> Any:
 
 def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
+
+
+def _output_too_large(row: StepRow, most: int) -> WorkflowInternalError:
+    # Cloudflare's text says 1MiB whatever the engine enforces (case outputs-too-large).
+    shown = (
+        f"{most // MIB}MiB" if most % MIB == 0 and most < 8 * MIB else "1MiB" if most >= MIB else f"{most} bytes"
+    )
+    return WorkflowInternalError(f"Step {row.public_name} output is too large. Maximum allowed size is {shown}.")

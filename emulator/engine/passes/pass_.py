@@ -15,7 +15,7 @@ from types import CodeType, CoroutineType
 from typing import Any, Final, Protocol
 
 from stepwell.bindings.context import StepFrame, current_step
-from stepwell.bindings.errors import ErrorInfo, HostCrashed, NotSerialisable, RunAborted, error_info
+from stepwell.bindings.errors import ErrorInfo, HostCrashed, NotSerialisable, RunAborted, ValueTooLarge, error_info
 from stepwell.bindings.escapes import is_order
 from stepwell.bindings.ports import RunEvent
 from stepwell.bindings.values import Encoded
@@ -145,6 +145,11 @@ class Pass:
         except NotSerialisable as error:
             if await self._may_end():
                 await self.owner.unstorable(self, ErrorInfo("NotSerialisable", str(error)))
+        except ValueTooLarge:
+            if await self._may_end():
+                most = instance.workflow.limits.output_bytes
+                text = f"its size, which is more than the maximum of {most} bytes"
+                await self.owner.unstorable(self, ErrorInfo("NotSerialisable", text))
         except BaseException as error:
             if is_order(error, self._task) or isinstance(error, StorageError):
                 raise

@@ -26,7 +26,7 @@ from stepwell.bindings.errors import (
     WorkerError,
     WorkflowFatalError,
 )
-from stepwell.bindings.ports import CallSite, RollbackOptions, StepCallback, StepResult
+from stepwell.bindings.ports import CallSite, RollbackOptions, SizeLimits, StepCallback, StepResult
 from stepwell.bindings.values import UNDEFINED_TEXT, Encoded
 from stepwell.bindings.values.texts import javascript_text
 from stepwell.emulator.engine import names
@@ -85,6 +85,10 @@ class Steps:
         return identity in self._records
 
     # -- do
+    @property
+    def size_limits(self) -> SizeLimits:
+        return SizeLimits(self._limits.step_result_bytes, self._limits.output_bytes)
+
     async def do(
         self,
         name: object,

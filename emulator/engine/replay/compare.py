@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import FrameType, FunctionType
 
 from stepwell.bindings.context import current_step
-from stepwell.bindings.ports import CallSite, RollbackOptions, StepCallback, StepResult, StepType
+from stepwell.bindings.ports import CallSite, RollbackOptions, SizeLimits, StepCallback, StepResult, StepType
 from stepwell.bindings.tracebacks import is_ours
 from stepwell.bindings.values import Encoded
 from stepwell.emulator.engine.introspection import Followed, RecordedSteps
@@ -138,6 +138,10 @@ class TracedSteps:
         self._open = 0
 
     # -- StepPort
+    @property
+    def size_limits(self) -> SizeLimits:
+        return self._steps.size_limits
+
     async def do(
         self,
         name: object,

@@ -22,6 +22,7 @@ from stepwell.bindings.ports import (
     CallSite,
     RollbackOptions,
     Runner,
+    SizeLimits,
     StepCallback,
     StepContext,
     StepResult,
@@ -123,6 +124,10 @@ class ReplayedSteps:
         return self._stopped
 
     # -- StepPort
+    @property
+    def size_limits(self) -> SizeLimits:
+        return SizeLimits()
+
     async def do(
         self,
         name: object,

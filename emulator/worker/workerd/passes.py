@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, Literal, Protocol
 
-from stepwell.bindings.errors import EngineError, ErrorInfo, NotSerialisable, RunAborted, WorkerError
+from stepwell.bindings.errors import EngineError, ErrorInfo, NotSerialisable, RunAborted, ValueTooLarge, WorkerError
 from stepwell.bindings.errors import error_info as info_of
 from stepwell.bindings.ports import (
     DelayInput,
@@ -157,6 +157,7 @@ class Pass:
             "instanceId": event.instance_id,
             "workflowName": event.workflow_name,
             "timestamp": event.timestamp_at,
+            "limits": self._port.size_limits,
         }
         if is_checked(self._port):
             head["watch"] = True
@@ -257,6 +258,8 @@ class Pass:
             self._over.set_result(Encoded(body))
         elif head["t"] == "refused":
             self._over.set_exception(NotSerialisable(head["path"], head["what"]))
+        elif head["t"] == "oversized":
+            self._over.set_exception(ValueTooLarge())
         else:
             self._over.set_exception(self._error(head["error"]))
 
@@ -396,6 +399,8 @@ class Pass:
             question.answer.set_exception(self._error(head["error"]))
         elif head["t"] == "refused":
             question.answer.set_exception(NotSerialisable(head["path"], head["what"]))
+        elif head["t"] == "oversized":
+            question.answer.set_exception(ValueTooLarge())
         elif head["t"] == "stream":
             question.answer.set_result(StreamOutput(self._stream(head["s"])))
         else:

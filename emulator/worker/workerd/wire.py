@@ -49,6 +49,8 @@ Run = TypedDict(
         "instanceId": str,
         "workflowName": str,
         "timestamp": int,
+        # The largest step result and output, in bytes; null for no limit.
+        "limits": "Sequence[int | None]",
         "watch": "NotRequired[bool]",
         "schedule": "NotRequired[Mapping[str, object]]",
     },
@@ -205,9 +207,12 @@ class StepWait(TypedDict):
 
 
 class Answer(TypedDict):
-    """A question was answered. value: the body; threw: `error`; refused: it cannot be stored; stream: `s`."""
+    """A question was answered. value: the body; threw: `error`; refused: it cannot be stored; stream: `s`.
 
-    t: Literal["value", "threw", "refused", "stream"]
+    oversized: a value beyond its limit, which is not sent.
+    """
+
+    t: Literal["value", "threw", "refused", "oversized", "stream"]
     n: int
     error: NotRequired[WireError]
     path: NotRequired[str]
@@ -216,9 +221,9 @@ class Answer(TypedDict):
 
 
 class Ending(TypedDict):
-    """run() has ended. returned: the body is its value; raised: `error`; refused: as for an answer."""
+    """run() has ended. returned: the body is its value; raised: `error`; refused, oversized: as for an answer."""
 
-    t: Literal["returned", "raised", "refused"]
+    t: Literal["returned", "raised", "refused", "oversized"]
     error: NotRequired[WireError]
     path: NotRequired[str]
     what: NotRequired[str]

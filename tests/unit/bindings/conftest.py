@@ -29,6 +29,7 @@ from stepwell.bindings.ports import (
     InstanceStatus,
     RollbackInput,
     RollbackOptions,
+    SizeLimits,
     StepCallback,
     StepContext,
     StepResult,
@@ -67,6 +68,10 @@ class MemoryStepPort:
 
     def names(self) -> list[object]:
         return [call.name for call in self.calls]
+
+    @property
+    def size_limits(self) -> SizeLimits:
+        return SizeLimits()
 
     async def do(
         self,

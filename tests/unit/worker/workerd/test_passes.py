@@ -14,6 +14,7 @@ from stepwell.bindings.errors import (
     HostCrashed,
     NotSerialisable,
     RunAborted,
+    ValueTooLarge,
     WorkerError,
     WorkflowFatalError,
 )
@@ -23,6 +24,7 @@ from stepwell.bindings.ports import (
     RollbackInput,
     RollbackOptions,
     RunEvent,
+    SizeLimits,
     StepCallback,
     StepContext,
     StepResult,
@@ -80,6 +82,10 @@ class Port:
         self.on_do: Do = _attempt_once
         self.raises: BaseException | None = None
         self.event = Encoded('{"payload":1}')
+
+    @property
+    def size_limits(self) -> SizeLimits:
+        return SizeLimits()
 
     async def do(
         self,
@@ -151,6 +157,7 @@ async def test_a_pass_begins_with_the_class_and_the_event(world: World) -> None:
         "instanceId": "order-1",
         "workflowName": "orders",
         "timestamp": 1_000,
+        "limits": [None, None],
     }
     assert world.runtime.body == '{"total":5}'
 
@@ -182,6 +189,13 @@ async def test_a_result_of_run_that_cannot_be_stored_is_told_with_its_path(world
     world.runtime.say({"t": "refused", "path": "$.f", "what": "the function f"})
 
     with pytest.raises(NotSerialisable, match=r"the function f at \$\.f"):
+        await world.running
+
+
+async def test_a_result_of_run_that_the_runtime_refused_for_its_size_is_too_large(world: World) -> None:
+    world.runtime.say({"t": "oversized"})
+
+    with pytest.raises(ValueTooLarge):
         await world.running
 
 
