@@ -103,7 +103,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.web",
         "emulator.worker.host",
     ),
-    "emulator.terminal": (*GROUND, *STORED, "emulator.local_time", "emulator.worker.console"),
+    "emulator.terminal": (*GROUND, *STORED, "emulator.left", "emulator.local_time", "emulator.worker.console"),
     # the one place that puts parts together
     "emulator.app": (
         *GROUND,

@@ -222,15 +222,15 @@ class Session:
         output = self._output(engine, follower)
         hosts = self._hosts(engine, projects, registry, output)
         emulator = Emulator(self._settings, engine, projects, hosts, sock, self._watchdog.blocked_ms)
-        Forks(loop, engine.store, self._folder, sock, self._printer, output).watch()
+        closing = contextlib.ExitStack()
+        if self._runs_user_code and _is_redirected():
+            self._raw_output = closing.enter_context(read_raw_output(output))
+        Forks(loop, engine.store, self._folder, sock, self._printer, output, self._raw_output).watch()
         engine.observe(follower.note)
         engine.at_failure(lambda: follower.end(_stopped(engine.failure)))
         follower.start()
         self._watchdog.start()
         self._on_signals()
-        closing = contextlib.ExitStack()
-        if self._runs_user_code and _is_redirected():
-            self._raw_output = closing.enter_context(read_raw_output(output))
         _spare_the_collector()
         try:
             await emulator.start()

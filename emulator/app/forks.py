@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from stepwell.bindings.context import current_step
 from stepwell.emulator.app.state_folder import StateFolder
@@ -19,6 +19,9 @@ from stepwell.emulator.terminal.printer import Printer
 from stepwell.emulator.terminal.safe import visible
 from stepwell.emulator.terminal.user_output import UserOutput
 from stepwell.emulator.worker.python.loop import WorkerLoop
+
+if TYPE_CHECKING:
+    from stepwell.emulator.worker.python.raw_output import RawOutput
 
 #: The exit code of a child that came back.
 _CAME_BACK: Final = 70
@@ -40,6 +43,7 @@ class Forks:
         sock: socket.socket,
         printer: Printer,
         output: UserOutput,
+        raw_output: RawOutput | None,
     ) -> None:
         self._loop = loop
         self._store = store
@@ -47,6 +51,7 @@ class Forks:
         self._socket = sock
         self._printer = printer
         self._output = output
+        self._raw_output = raw_output
 
     def watch(self) -> None:
         """From now on, for as long as the process runs: Python has no way to take it back."""
@@ -59,6 +64,8 @@ class Forks:
         self._loop.leave_to_parent(_end)
         self._store.leave_to_parent(_end)
         self._output.stop()
+        if self._raw_output is not None:
+            self._raw_output.leave_to_parent()
         self._printer.leave_to_parent()
         self._folder.leave_to_parent()
         close_here(self._socket.fileno())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from datetime import date
 from typing import TextIO
 
+from stepwell.emulator.left import close_here
 from stepwell.emulator.local_time import local
 from stepwell.emulator.terminal import safe
 from stepwell.emulator.terminal.lines import Line
@@ -42,6 +44,9 @@ class Printer:
         """In a forked child: the parent tells of changes, and a thread that is left there may hold the lock."""
         self._print_changes = lambda: None
         self._lock = threading.Lock()
+        if self._stream.fileno() != 1 and sys.__stdout__ is not None:  # a copy, which would keep a pipe open
+            close_here(self._stream.fileno())
+            self._stream = sys.__stdout__
 
     def text(self, text: str) -> None:
         """Print one or more lines unchanged."""

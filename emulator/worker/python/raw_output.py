@@ -25,6 +25,7 @@ from typing import Any, Final, TypeAlias
 
 from stepwell.bindings.context import StepFrame
 from stepwell.emulator.clock import monotonic_ns
+from stepwell.emulator.left import close_here
 
 #: Takes a level of `logging` and whole lines.
 Write: TypeAlias = Callable[[int, str], None]
@@ -101,6 +102,8 @@ class RawOutput:
         self._children: list[tuple[subprocess.Popen[Any], _Sink]] = []
         self._attempts: dict[StepFrame, contextvars.Context] = {}
         self._ended = threading.Event()
+        #: What descriptor 1 was before.
+        self._saved: int | None = None
 
     # -- attempts of steps
     def attempt_began(self, frame: StepFrame) -> None:
@@ -144,6 +147,7 @@ class RawOutput:
     def redirect(self) -> Iterator[None]:
         """Inside, descriptor 1 and the children of user code write to our files."""
         saved, plain_popen = os.dup(1), subprocess.Popen.__init__
+        self._saved = saved
         os.dup2(self._own.descriptor, 1)
         subprocess.Popen.__init__ = self._popen(plain_popen)  # type: ignore[method-assign]
         reading = threading.Thread(target=self._read, name="stepwell-output", daemon=True)
@@ -156,8 +160,16 @@ class RawOutput:
             reading.join()
             os.dup2(saved, 1)
             os.close(saved)
+            self._saved = None
             with contextlib.suppress(Exception):  # whoever takes the output has stopped
                 self.pass_on(ended=True)
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: descriptor 1 is what the child would have had, and nothing else holds it open."""
+        if self._saved is not None:
+            os.dup2(self._saved, 1)
+            close_here(self._saved)
+            self._saved = None
 
     def _read(self) -> None:
         while not self._ended.wait(_PAUSE_S):
