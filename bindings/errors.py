@@ -277,7 +277,7 @@ def _described(error: BaseException, causes: int) -> ErrorInfo:
     info = _own_info(error)
     cause = _shortened(info.cause, causes)
     before = error.__cause__ if error.__suppress_context__ else error.__context__
-    if cause is None and isinstance(before, Exception) and causes > 0:
+    if cause is None and before is not None and issubclass(type(before), Exception) and causes > 0:
         cause = _error_info(before, causes - 1)
     return replace(info, stack=info.stack or user_traceback(error), cause=cause)
 
@@ -293,15 +293,16 @@ def _own_info(error: BaseException) -> ErrorInfo:
     origin = getattr(error, _ORIGIN, None)
     if isinstance(origin, ErrorInfo):
         return origin
-    if isinstance(error, WorkerError | EngineError):
-        return error.info
     kind = type(error)
-    return ErrorInfo("Error" if kind is Exception else kind.__name__, _text(error))
+    if issubclass(kind, WorkerError | EngineError):
+        assert isinstance(error, WorkerError | EngineError)
+        return error.info
+    return ErrorInfo("Error" if kind is Exception else str.__str__(kind.__name__), _text(error))
 
 
 def _text(error: BaseException) -> str:
     """`str(error)`, also when the class's own `__str__` fails."""
     try:
-        return str(error)
+        return str.__str__(str(error))  # the text of a class of text may fail in whatever is done with it
     except BaseException as broken:  # noqa: BLE001 - user code's __str__ may raise anything
         return f"<{type(error).__name__} whose text cannot be made: {type(broken).__name__}>"

@@ -22,6 +22,7 @@ _KNOWN_AS = (
 )
 
 _MOST_CAUSES: Final = 8
+_MOST_NOTES: Final = 100
 #: The first line of a frame; exception groups have a margin before it.
 _FRAME: Final = re.compile(r'^(?P<margin>[ |+-]*?  )File "(?P<file>.*?)", line \d+')
 #: How the other lines of a frame begin after the margin.
@@ -41,6 +42,8 @@ def user_traceback(error: BaseException) -> str | None:
         shown = traceback.TracebackException.from_exception(error, compact=True)
         if not _keep_user_frames(shown):
             return None
+        if shown.__notes__ is not None:
+            shown.__notes__ = list(shown.__notes__)[:_MOST_NOTES]
         text = "".join(shown.format(chain=False))
     except Exception:  # noqa: BLE001 - as above
         return None

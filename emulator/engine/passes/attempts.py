@@ -221,9 +221,12 @@ class Attempts:
         return None
 
     def _refused(self, row: StepRow, result: Encoded) -> Exception | None:
-        if self._core.compat.reject_cycles and has_cycle(result):
-            return NotSerialisable("$", "an object that contains itself (a cycle)")
-        return self._too_large(row, result)
+        try:
+            if self._core.compat.reject_cycles and has_cycle(result):
+                return NotSerialisable("$", "an object that contains itself (a cycle)")
+            return self._too_large(row, result)
+        except (MemoryError, RecursionError) as error:  # too large or too deep to be looked at
+            return error
 
     def _too_large(self, row: StepRow, result: Encoded) -> WorkflowInternalError | None:
         most = self._limits.step_result_bytes
@@ -245,7 +248,8 @@ class Attempts:
         self._pass.check_attached()
         self._pass.reached(Point.BEFORE_RESULT, row)
         self._pass.leave_callback()
-        if isinstance(error, NotSerialisable):
+        if issubclass(type(error), NotSerialisable):
+            assert isinstance(error, NotSerialisable)
             return self._unserialisable(row, error)
         if isinstance(error, ValueTooLarge):
             error = _output_too_large(row, self._limits.step_result_bytes or 0)

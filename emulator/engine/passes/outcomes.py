@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from stepwell.bindings.errors import NON_RETRYABLE, ErrorInfo, HostCrashed
+from stepwell.bindings.errors import NON_RETRYABLE, ErrorInfo, HostCrashed, error_info
 from stepwell.bindings.values import Encoded, has_cycle
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.instance import Instance
@@ -17,7 +17,7 @@ from stepwell.emulator.engine.passes.pass_ import Pass
 from stepwell.emulator.engine.passes.rollback import TERMINATED, Rollbacks, RollingBack
 from stepwell.emulator.engine.passes.rollback_progress import RollbackProgress
 from stepwell.emulator.engine.time.retention import Retention
-from stepwell.emulator.storage.records import EventType, Status, StepRow, Trigger
+from stepwell.emulator.storage.records import FINITE, EventType, Status, StepRow, Trigger
 
 _T = EventType
 _log = logging.getLogger("stepwell.engine")
@@ -31,6 +31,11 @@ _UNSTORABLE_OUTPUT = ErrorInfo(
     "WorkflowFatalError",
     "The execution of the Workflow instance was terminated, as run() returned a value which is not serialisable",
 )
+
+
+#: Of an error of our own that is told as the reason.
+_REASON_LENGTH: Final = 1_000
+_FAILED_ROLLBACK: Final = json.dumps({"outcome": "failed", "error": None})
 
 
 class Termination(NamedTuple):
@@ -113,6 +118,20 @@ class Outcomes:
             fatal = ErrorInfo(fatal.name, fatal.message, error.stack, error)
         pass_.detach()
         await self._error(pass_.instance, fatal)
+
+    async def unsettled(self, pass_: Pass, error: Exception) -> None:
+        """Errors an instance whose end could not be recorded, with an error that always can."""
+        instance, info = pass_.instance, error_info(error)
+        reason = f"{info.name}: {info.message}"[:_REASON_LENGTH]
+        _log.error("The end of run() of %s could not be recorded: %s", instance.id, reason)
+        if instance.status in FINITE:  # the end is recorded, and not yet told
+            await self._over(instance)
+            return
+        if instance.status is Status.ROLLING_BACK:
+            self._core.store.set_rollback(instance.key, _FAILED_ROLLBACK)
+        pass_.detach()
+        text = f"The end of run() could not be recorded: {reason}"
+        await self._error(instance, ErrorInfo("WorkflowInternalError", text))
 
     async def _error(self, instance: Instance, error: ErrorInfo) -> None:
         self.finish(instance, Status.ERRORED, error=error)
@@ -223,16 +242,11 @@ class Outcomes:
         reason: str | None = None,
     ) -> None:
         now = self._core.clock.now()
-        stored = self._stored_error(instance)
+        stored = json.dumps(error.to_json()) if error is not None else self._stored_error(instance)
+        expires_at = self.retention.expires_at(instance, status, now)
         instance.become(status)
         self._core.store.finish(
-            instance.key,
-            status,
-            now,
-            expires_at=self.retention.expires_at(instance, status, now),
-            output=output,
-            error=json.dumps(error.to_json()) if error is not None else stored,
-            reason=reason,
+            instance.key, status, now, expires_at=expires_at, output=output, error=stored, reason=reason
         )
 
     def _stored_error(self, instance: Instance) -> str | None:

@@ -76,6 +76,10 @@ class PassOwner(Protocol):
         """Somebody else has cancelled the task of the pass: user code can, which has it as its current one."""
         ...
 
+    async def unsettled(self, pass_: Pass, error: Exception) -> None:
+        """The end of run() could not be recorded, for a reason that lies neither in user code nor in storage."""
+        ...
+
     def set_aside(self, instance: Instance, error: StorageError) -> None:
         """What is stored of the instance cannot be read: its pass ends, and nothing of it is changed."""
         ...
@@ -98,6 +102,8 @@ class Pass:
         #: Callbacks that run right now.
         self.executing = 0
         self.rolling_back = False
+        #: The pass has come to its own end, which may not be recorded yet.
+        self.released = False
         #: New code waits to continue the instance.
         self.supersede = False
         #: The pass is to leave memory; until then, code that awaits something which is not a step may continue.
@@ -126,6 +132,9 @@ class Pass:
         except StorageError as error:  # of the engine's own reads
             if self._goes_on():
                 self.owner.set_aside(self.instance, error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, no instance stays in `running` without code
+            if self.attached or self.released:
+                await self.owner.unsettled(self, error)
 
     async def _run_code(self, steps: PassSteps) -> None:
         instance = self.instance
@@ -151,7 +160,7 @@ class Pass:
                 text = f"its size, which is more than the maximum of {most} bytes"
                 await self.owner.unstorable(self, ErrorInfo("NotSerialisable", text))
         except BaseException as error:
-            if is_order(error, self._task) or isinstance(error, StorageError):
+            if is_order(error, self._task) or issubclass(type(error), StorageError):
                 raise
             await self._raised(error)
         else:
@@ -214,7 +223,7 @@ class Pass:
 
     def release(self) -> None:
         """The pass has ended by itself: nothing is left to cancel but what its code forgot to await."""
-        self.attached = False
+        self.attached, self.released = False, True
         self.owner.ended(self)
         self.waits.cancel()
         self.host.leave(self.event)

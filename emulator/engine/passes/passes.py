@@ -85,6 +85,9 @@ class Passes:
     async def unstorable(self, pass_: Pass, error: ErrorInfo) -> None:
         await self.outcomes.unstorable(pass_, error)
 
+    async def unsettled(self, pass_: Pass, error: Exception) -> None:
+        await self.outcomes.unsettled(pass_, error)
+
     # -- start and stop of the engine, and its code
     async def restore(self) -> None:
         """Takes over what the last process left."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from stepwell.bindings.context import at_attempt_end
 from stepwell.bindings.errors import ErrorInfo, NonRetryableError, WorkerError
+from stepwell.bindings.values import Encoded
+from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +56,54 @@ def nested_groups(depth: int) -> Exception:
     return error
 
 
+def cyclic_pair() -> Exception:
+    first, second = ValueError("first"), ValueError("second")
+    first.__cause__, second.__cause__ = second, first
+    return first
+
+
+def cyclic_group() -> Exception:
+    inner = ValueError("inner")
+    group = ExceptionGroup("group", [inner])
+    inner.__cause__ = group
+    return group
+
+
+def recursing() -> Exception:
+    def recurse(depth: int) -> int:
+        return recurse(depth + 1) + 1
+
+    try:
+        recurse(0)
+    except RecursionError as error:
+        return error
+    raise AssertionError
+
+
+class OddText(str):
+    """A text that fails in whatever is done with it."""
+
+    __slots__ = ()
+
+    def __getitem__(self, _: object) -> str:
+        raise RuntimeError("no part")
+
+    def __len__(self) -> int:
+        raise RuntimeError("no length")
+
+    def encode(self, *_: object) -> bytes:
+        raise RuntimeError("no bytes")
+
+    def splitlines(self, *_: object) -> list[str]:
+        raise RuntimeError("no lines")
+
+
+def noted(*notes: object) -> Exception:
+    error = ValueError("noted")
+    error.__notes__ = list(notes)
+    return error
+
+
 class OddInfo(NonRetryableError):
     @property
     def info(self):
@@ -88,6 +140,25 @@ ODD = {
     "a name that raises": lambda: Nameless("nameless"),
     "an info that raises": lambda: OddInfo("odd"),
     "an info of 5,000 causes": lambda: WorkerError(deep_info(5_000)),
+    "two that cause one another": cyclic_pair,
+    "a group that causes its part": cyclic_group,
+    "a group of 5,000": lambda: ExceptionGroup("many", [ValueError(str(n)) for n in range(5_000)]),
+    "a group of 1,000 with causes": lambda: ExceptionGroup("many", [chained(50, explicit=True)] * 1_000),
+    "a recursion without end": recursing,
+    "no memory": lambda: MemoryError("none left"),
+    "an odd text": lambda: of_class(__str__=lambda self: OddText("odd")),
+    "a text that recurses": lambda: of_class(__str__=lambda self: str(self)),
+    "a cause that raises": lambda: of_class(__cause__=property(raising(RuntimeError("no cause")))),
+    "a context that raises": lambda: of_class(__context__=property(raising(RuntimeError("no context")))),
+    "a traceback that raises": lambda: of_class(__traceback__=property(raising(RuntimeError("no traceback")))),
+    "a class that raises": lambda: of_class(__class__=property(raising(RuntimeError("no class")))),
+    "a repr that raises": lambda: of_class(__repr__=raising(RuntimeError("no repr"))),
+    "a hash that raises": lambda: of_class(__hash__=raising(RuntimeError("no hash"))),
+    "an equality that raises": lambda: of_class(__eq__=raising(RuntimeError("not equal"))),
+    "a truth that raises": lambda: of_class(__bool__=raising(RuntimeError("not true"))),
+    "members that raise": lambda: of_class(__getattribute__=raising(RuntimeError("no member"))),
+    "a million notes": lambda: noted(*["note"] * 1_000_000),
+    "notes of all kinds": lambda: noted(5, None, OddText("odd")),
     "lone surrogates": lambda: ValueError("\ud800"),
     "a long text": lambda: ValueError("x" * 3_000_000),
 }
@@ -172,3 +243,59 @@ async def test_a_result_that_cannot_be_written_fails_the_attempt_and_not_the_eng
     await world.create()
 
     assert world.status() == "complete"
+
+
+class TooLarge(Encoded):
+    """A result that there is no memory for."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        raise MemoryError("none left")
+
+
+async def test_a_result_that_there_is_no_memory_for_fails_its_attempt(world, caught) -> None:
+    async def flow(params, step):
+        return await caught(step.do("a", lambda: TooLarge('"a"'), ONCE))
+
+    await world.start(flow)
+    await world.create()
+
+    assert "none left" in str(await world.output())
+
+
+async def test_an_output_that_there_is_no_memory_for_errors_the_instance(world) -> None:
+    async def run(event, port):
+        return TooLarge('"a"')
+
+    world.engine.define(WorkflowDefinition("flow", "Flow"), run, Version("flow-v1"))
+    await world.start()
+    await world.create()
+
+    assert await world.error() == (
+        "WorkflowInternalError",
+        "The end of run() could not be recorded: MemoryError: none left",
+    )
+
+
+class Unwritable(logging.Handler):
+    """A log that nothing can be written to."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        raise OSError("no log")
+
+
+async def test_a_log_that_cannot_be_written_keeps_no_run_from_its_end(world) -> None:
+    async def flow(params, step):
+        raise ValueError("no luck")
+
+    handler, log = Unwritable(logging.ERROR), logging.getLogger("stepwell.engine")
+    await world.start(flow)
+    log.addHandler(handler)
+    try:
+        await world.create()
+    finally:
+        log.removeHandler(handler)
+
+    assert await world.error() == ("Error", "ValueError: no luck")
+    assert world.engine.is_idle
