@@ -125,7 +125,7 @@ async def _live(server: Server, browser: Browser, beside: str) -> list[Figure]:
     async with _opened(server, browser, f"{_INSTANCES}/{instance_id}") as page:
         waited = []
         for n in range(TIMES + 2):
-            command, text = (("pause", "Paused."), ("resume", "sleeps; wakes"))[n % 2]
+            command, text = (("pause", "Paused."), ("resume", "Sleeping in"))[n % 2]
             address = f"{_INSTANCES}/{instance_id}/do/{command}"
             # Changes that come at once are joined: that is another measure.
             await asyncio.sleep(0.25)

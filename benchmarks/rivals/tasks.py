@@ -40,18 +40,18 @@ class Stepwell:
 
     async def why_failed(self, hand: Hand, name: str) -> str:
         await self._open(hand, name)
-        await sees(hand, "throw new Error", ".error-box .source")
+        await sees(hand, "throw new Error", "#error .lines")
         return "with the source lines"
 
     async def send_event(self, hand: Hand, name: str) -> None:
         await self._open(hand, name)
         await hand.press(_button(hand, "Send “approved”"))
-        await sees(hand, "Complete", "#now")
+        await sees(hand, "Complete", "#head")
 
     async def run_now(self, hand: Hand, name: str) -> None:
         await self._open(hand, name)
         await hand.press(_button(hand, "Skip this sleep"))
-        await sees(hand, "Complete", "#now")
+        await sees(hand, "Complete", "#head")
 
     async def run_again(self, hand: Hand, name: str) -> None:
         await self._open(hand, name)
@@ -71,7 +71,7 @@ class Stepwell:
         await hand.press(_button(hand, "Pause"))
         await sees(hand, "Paused.", "#now")
         await hand.press(_button(hand, "Resume"))
-        await sees(hand, "sleeps; wakes", "#now")
+        await sees(hand, "Sleeping in", "#now")
 
     async def terminate(self, hand: Hand, name: str) -> None:
         await self._open(hand, name)

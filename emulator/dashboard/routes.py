@@ -119,6 +119,7 @@ def _of_a_run(
         Route(f"{base}/history.json", shown.get(runs.history)),
         Route(f"{base}/test.py", shown.get(runs.test)),
         Route(f"{base}/run.md", shown.get(runs.markdown)),
+        Route(f"{base}/run.html", shown.get(runs.html)),
         Route(f"{base}/error.md", shown.get(runs.error_markdown)),
         Route(f"{base}/step-{{seq}}.md", shown.get(runs.step_markdown)),
         Route(f"{base}/values/{{which}}/{{form}}", shown.get(values.value)),

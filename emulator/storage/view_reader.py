@@ -32,12 +32,14 @@ from stepwell.emulator.storage.records import (
     StepState,
 )
 from stepwell.emulator.storage.view_records import (
+    EntryCounts,
     ErrorGroup,
     EventBrief,
     InstanceBrief,
     ListPage,
     Sizes,
     StepBrief,
+    StepOutline,
     StepStretch,
     StepTally,
     WorkflowGroup,
@@ -152,6 +154,12 @@ class ViewReads:
     def step_window(self, key: int, from_seq: int, limit: int) -> list[StepRow]:
         return [_in_line(self._step(row)) for row in self._all("step_window", (key, from_seq, limit))]
 
+    def step_outline(self, key: int) -> list[StepOutline]:
+        return [_outline(row) for row in self._all("step_outline", (key,))]
+
+    def entry_counts(self, key: int) -> EntryCounts:
+        return EntryCounts(*self._all("entry_counts", (key,))[0])
+
     def call_site(self, key: int, seq: int) -> CallSite | None:
         file, line, needs, *_ = self._called(key, seq) or (None, 0, ())
         return CallSite(file, line, tuple(needs)) if file is not None else None
@@ -205,6 +213,11 @@ class ViewReads:
     def history_window(self, key: int, from_seq: int, to_seq: int) -> list[HistoryRow]:
         rows = self._all("history_window", (key, from_seq, to_seq))
         return [entry for row in rows for entry in self._entries(row)]
+
+    def history_page(self, key: int, after: int, limit: int) -> list[HistoryRow]:
+        rows = self._all("history_page", (key, after, limit))
+        entries = [_entry_in_line(entry) for row in rows for entry in self._entries(row)]
+        return [entry for entry in entries if entry.event_id > after][:limit]
 
     def last_history(self, key: int, before: int | None, limit: int) -> list[HistoryRow]:
         rows = self._all("last_history", (key, _LAST_ID if before is None else before, limit))
@@ -292,3 +305,20 @@ def _beginning(text: str | None) -> str | None:
 
 def _whole(text: str | None) -> str | None:
     return None if text is None else closed_json(text, is_cut=len(text) >= ERROR_READ)
+
+
+def _outline(row: Row) -> StepOutline:
+    seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, rollback = row
+    return StepOutline(
+        seq,
+        KIND_OF_CODE[kind],
+        name,
+        count,
+        parent,
+        STATE_OF_CODE[state],
+        attempts,
+        started_at,
+        ended_at,
+        due_at,
+        bool(rollback),
+    )

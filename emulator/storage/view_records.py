@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from stepwell.emulator.storage.records import Status, StepKind, StepState
 
@@ -136,3 +137,37 @@ class Sizes:
     params: int | None
     output: int | None
     error: int | None
+
+
+class StepOutline(NamedTuple):
+    """What a timeline needs of each of very many steps: `ordinal` is its count among those of its kind and name,
+    `has_rollback` says whether it registered a rollback handler.
+    """
+
+    seq: int
+    kind: StepKind
+    name: str
+    ordinal: int
+    parent: int | None
+    state: StepState
+    attempts: int
+    started_at: int
+    ended_at: int | None
+    due_at: int | None
+    has_rollback: bool
+
+    @property
+    def public_name(self) -> str:
+        return f"{self.name}-{self.ordinal}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.state not in (StepState.COMPLETED, StepState.FAILED)
+
+
+class EntryCounts(NamedTuple):
+    """How many events, printed lines and history entries an instance has."""
+
+    events: int
+    logs: int
+    history: int

@@ -18,12 +18,14 @@ from stepwell.emulator.storage.records import (
     StepRow,
 )
 from stepwell.emulator.storage.view_records import (
+    EntryCounts,
     ErrorGroup,
     EventBrief,
     InstanceBrief,
     ListPage,
     Sizes,
     StepBrief,
+    StepOutline,
     StepStretch,
     StepTally,
     WorkflowGroup,
@@ -85,6 +87,12 @@ class ViewReader(Protocol):
         """Steps from `from_seq` on, without outputs."""
         ...
 
+    def step_outline(self, key: int) -> list[StepOutline]:
+        """Every step of an instance, by seq."""
+        ...
+
+    def entry_counts(self, key: int) -> EntryCounts: ...
+
     def call_site(self, key: int, seq: int) -> CallSite | None:
         """Where a step was called; None where its host did not say."""
         ...
@@ -133,6 +141,10 @@ class ViewReader(Protocol):
 
     def history_window(self, key: int, from_seq: int, to_seq: int) -> list[HistoryRow]:
         """Entries of these steps and of the instance itself."""
+        ...
+
+    def history_page(self, key: int, after: int, limit: int) -> list[HistoryRow]:
+        """The first entries with ids above `after`, with the beginnings of their details."""
         ...
 
     def last_history(self, key: int, before: int | None, limit: int) -> list[HistoryRow]:

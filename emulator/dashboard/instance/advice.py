@@ -51,14 +51,16 @@ def advise(
     params_bytes: int | None,
     output_bytes: int | None,
     outside: Iterable[tuple[str, int]] = (),
+    names: Counter[tuple[StepKind, str]] | None = None,
 ) -> tuple[Advice, ...]:
     """Check the record of one instance.
 
-    `outside` are nondeterministic calls outside steps, with their lines.
+    `outside` are nondeterministic calls outside steps, with their lines. `names` counts the steps of each name
+    where `steps` are not all of them.
     """
     found = [
         *_sizes(steps, output_sizes, params_bytes, output_bytes),
-        *_counts(row, steps),
+        *_counts(row, names or Counter((step.kind, step.name) for step in steps)),
         *_lengths(steps),
         *_unfinished(row, steps),
         *_retries(steps),
@@ -88,14 +90,13 @@ def _sizes(
     return found + _near("The output of run()", output_bytes or 0, _MIB, _LIMITS)
 
 
-def _counts(row: InstanceRow, steps: Sequence[StepRow]) -> list[Advice]:
+def _counts(row: InstanceRow, names: Counter[tuple[StepKind, str]]) -> list[Advice]:
     found = []
     for most, plan in ((10_000, "paid"), (1_024, "free")):
         if row.step_count > most * _NEAR:
             text = f"{number(row.step_count)} steps; the default limit of the {plan} plan is {number(most)}."
             found.append(Advice("hold", "Many steps", text, _LIMITS))
             break
-    names = Counter((step.kind, step.name) for step in steps)
     for (_, name), count in names.most_common(3):
         if count >= 2:
             text = (

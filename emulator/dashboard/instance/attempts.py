@@ -14,9 +14,9 @@ from stepwell.emulator.storage.records import EventType, HistoryRow
 
 _T = EventType
 
-_RUNNING: Final = Look("Running", "play", "run", "it is executing")
-_GOOD: Final = Look("Succeeded", "check", "good", "the result is stored")
-_BAD: Final = Look("Failed", "cross", "bad", "it raised an error")
+_RUNNING: Final = Look("Running", "run", "run", "it is executing")
+_GOOD: Final = Look("Succeeded", "good", "good", "the result is stored")
+_BAD: Final = Look("Failed", "bad", "bad", "it raised an error")
 
 _STARTS: Final = {_T.ATTEMPT_STARTED, _T.ROLLBACK_ATTEMPT_STARTED}
 _SUCCEEDS: Final = {_T.ATTEMPT_COMPLETED, _T.ROLLBACK_ATTEMPT_COMPLETED}

@@ -62,7 +62,7 @@ class LogView:
 
 
 def entry_views(
-    rows: Sequence[HistoryRow], names: Mapping[int, str], urls: Mapping[int, str], family: str = ""
+    rows: Sequence[HistoryRow], names: Mapping[int, str], urls: Mapping[int, str]
 ) -> tuple[EntryView, ...]:
     """`names` and `urls` are those of the steps by seq."""
     return tuple(
@@ -77,7 +77,6 @@ def entry_views(
             text=_text(row),
         )
         for row in rows
-        if not family or row.type.startswith(family)
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from stepwell.emulator.dashboard.instance.context import RunContext
 from stepwell.emulator.dashboard.instance.graph import NAMES_DRAWN, GraphView, build_graph
-from stepwell.emulator.dashboard.instance.inputs import InstanceInputs
-from stepwell.emulator.dashboard.instance.links import InstanceLinks
+from stepwell.emulator.dashboard.instance.links import RunLinks
 from stepwell.emulator.storage.store import StoreReader
 
 _RUNS: Final = 60
@@ -16,13 +16,13 @@ _STEPS: Final = 1_500
 _EVERY_NAME: Final = 2_000
 
 
-def run_graph(reader: StoreReader, given: InstanceInputs, *, every_name: bool) -> GraphView | None:
+def run_graph(reader: StoreReader, context: RunContext) -> GraphView | None:
     """None where no step has started yet."""
-    key = given.row.key
+    key = context.key
     mine = reader.run_steps(key, _STEPS)
-    others = reader.recent_runs(given.workflow.key, _RUNS, without=key)
-    most = _EVERY_NAME if every_name else NAMES_DRAWN
-    graph = build_graph([*mine, *others], key, InstanceLinks(given).step, most)
-    if graph is None or given.row.step_count <= _STEPS:
+    others = reader.recent_runs(context.workflow.key, _RUNS, without=key)
+    most = _EVERY_NAME if context.query.names == "all" else NAMES_DRAWN
+    graph = build_graph([*mine, *others], key, RunLinks(context).step, most)
+    if graph is None or context.row.step_count <= _STEPS:
         return graph
     return replace(graph, part_of=_STEPS)

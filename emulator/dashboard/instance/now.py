@@ -1,4 +1,4 @@
-"""The Now box: what an instance is doing, why, and the actions that apply."""
+"""The Now block: what an instance is doing, why, and the actions that apply."""
 
 from __future__ import annotations
 
@@ -7,23 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepwell.emulator.dashboard.instance.now_items import NowItem, Sending, open_item, undoing_items
-from stepwell.emulator.dashboard.instance.steps import SUMMARY, StepView
-from stepwell.emulator.dashboard.parts.errors import ErrorView, unfolded
+from stepwell.emulator.dashboard.instance.steps import StepView
 from stepwell.emulator.dashboard.parts.frame import Blocked
 from stepwell.emulator.dashboard.parts.statuses import STATUS_LOOKS, Look
-from stepwell.emulator.dashboard.parts.text import cut, plural
-from stepwell.emulator.storage.records import InstanceRow, Status, StepState
+from stepwell.emulator.dashboard.parts.text import plural
+from stepwell.emulator.storage.records import InstanceRow, Status
 
 _SHOWN: Final = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """The error that ended an instance, its root cause, and the step that raised it."""
-
-    text: str
-    cause: str
-    step: StepView | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +26,6 @@ class NowView:
     more: int
     paused_at: int | None
     since_at: int | None
-    failure: Failure | None = None
     reason: str = ""
     queue_place: int | None = None
     blocked: Blocked | None = None
@@ -53,7 +42,6 @@ def now_view(
     payloads: Mapping[str, str],
     address: tuple[str, str] = ("", ""),
     reason: str | None = None,
-    error: ErrorView | None = None,
     queue_place: int | None = None,
     defined: bool = True,
     blocked: Blocked | None = None,
@@ -62,12 +50,11 @@ def now_view(
     items, count = _items(row, steps, Sending(*address, row.id, payloads))
     return NowView(
         look=STATUS_LOOKS[row.status],
-        sentence=_sentence(row, items, count, steps, defined=defined),
+        sentence=_sentence(row, items, count, steps, defined=defined, queue_place=queue_place),
         items=tuple(items),
         more=count - len(items),
         paused_at=row.paused_at if row.status is Status.PAUSED else None,
         since_at=_since(row),
-        failure=_failure(steps, error) if row.status is Status.ERRORED and error is not None else None,
         reason=reason or "",
         queue_place=queue_place,
         blocked=blocked if row.ended_at is None else None,
@@ -91,55 +78,48 @@ def _since(row: InstanceRow) -> int | None:
     return row.paused_at if row.status is Status.PAUSED else row.modified_at
 
 
-def _failure(steps: Sequence[StepView], error: ErrorView) -> Failure:
-    """The step is the newest one that failed with this error or one of its causes.
-
-    The message of the instance's error contains the name of the step's error: "Error: TypeError: no such key".
-    """
-    chain = [error]
-    while chain[-1].cause is not None:
-        chain.append(chain[-1].cause)
-    texts = {text for one in chain for text in (cut(one.text, SUMMARY), cut(one.message, SUMMARY))}
-    failed = [step for step in steps if step.state is StepState.FAILED and step.summary in texts]
-    return Failure(
-        unfolded(error.name, error.message),
-        chain[-1].text if len(chain) > 1 else "",
-        failed[-1] if failed else None,
-    )
-
-
 def _sentence(
-    row: InstanceRow, items: Sequence[NowItem], count: int, steps: Iterable[StepView], *, defined: bool
+    row: InstanceRow,
+    items: Sequence[NowItem],
+    count: int,
+    steps: Iterable[StepView],
+    *,
+    defined: bool,
+    queue_place: int | None,
 ) -> str:
     if not defined and row.ended_at is None:
-        return "Suspended: this Workflow is not defined in the Worker. It resumes when the class is back."
+        return "Suspended: this Workflow is not defined in the Worker. The instance resumes when its class is back."
     if row.status is Status.ROLLING_BACK:
         return _rolling_back(steps)
     plain = {
-        Status.QUEUED: "Queued: starts when a concurrency slot is free.",
-        Status.PAUSED: "Paused. Timers keep their remaining time.",
-        Status.WAITING_FOR_PAUSE: "Pausing after the current attempt.",
-        Status.COMPLETE: "Complete: run() returned.",
-        Status.ERRORED: "Errored: run() raised an uncaught error.",
-        Status.TERMINATED: "Terminated by a command.",
+        Status.QUEUED: _queued(queue_place),
+        Status.PAUSED: "Paused. Timers are frozen until you resume",
+        Status.WAITING_FOR_PAUSE: "Pausing when the current attempt ends",
+        Status.COMPLETE: "Complete",
+        Status.ERRORED: "Failed: uncaught error in run()",
+        Status.TERMINATED: "Terminated by request",
     }
     if row.status in plain:
         return plain[row.status]
     if not items:
-        return "Running code between steps."
+        return "Running code between steps"
     kinds = {item.kind for item in items}
     if count > 1:
-        return f"{plural(count, 'step')} in progress."
+        return f"{plural(count, 'step')} in progress"
     return {
-        "running": "Running a step.",
-        "sleeping": "Sleeping.",
-        "waiting": "Waiting for an event.",
-        "retrying": "Waiting before the next attempt.",
+        "running": "Running a step",
+        "sleeping": "Sleeping",
+        "waiting": "Waiting for an event",
+        "retrying": "Waiting to retry",
     }[kinds.pop()]
 
 
 def _rolling_back(steps: Iterable[StepView]) -> str:
     handled = [step for step in steps if step.has_rollback]
     rolled_back = sum(step.tries.rolled_back for step in handled)
-    progress = f" {rolled_back} of {plural(len(handled), 'step')} rolled back." if handled else ""
-    return f"Rolling back: rollback handlers run, newest step first.{progress}"
+    progress = f": {rolled_back} of {plural(len(handled), 'step')} done" if handled else ""
+    return f"Rolling back, newest step first{progress}"
+
+
+def _queued(place: int | None) -> str:
+    return "Queued: next to start" if not place else f"Queued: {place:,} ahead (concurrency limit)"

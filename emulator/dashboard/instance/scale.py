@@ -1,4 +1,4 @@
-"""The time axis of a timeline: work is drawn to scale, long idle stretches fold to a fixed width with their length.
+"""The time axis of a timeline: attempts are drawn to scale, long idle stretches fold to a fixed width.
 
 Positions are percent of the width. Folding keeps a week of sleep from flattening the second of work around it.
 """
@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from stepwell.emulator.dashboard.parts.text import about, duration
 
 #: A folded stretch is this wide, but all of them together take no more than `_FOLDS_MOST`.
-_FOLD_WIDTH: Final = 14.0
-_FOLDS_MOST: Final = 56.0
+_FOLD_WIDTH: Final = 10.0
+_FOLDS_MOST: Final = 50.0
 #: Shorter stretches never fold.
 _FOLD_FROM_MS: Final = 1_000
 _TICKS: Final = 8
@@ -118,7 +119,7 @@ class Scale:
         shown = [one for one in self.stretches if not one.folded and one.end > one.start]
         total = sum(one.end - one.start for one in shown)
         if not total:
-            return (Tick(0.0, "+0 ms"),)
+            return (Tick(0.0, "0"),)
         step = _nice_step(total / _TICKS)
         return tuple(_apart([tick for one in shown for tick in self._marks(one, step)]))
 
@@ -127,7 +128,7 @@ class Scale:
         offset = max(first, 0)
         while self._origin + offset <= one.end:
             if self._origin + offset >= one.start:
-                yield Tick(self.position(self._origin + offset), f"+{duration(offset)}")
+                yield Tick(self.position(self._origin + offset), f"+{duration(offset)}" if offset else "0")
             offset += step
 
 
@@ -158,23 +159,46 @@ def _nice_step(about: float) -> int:
     return max(1, int(about))
 
 
-def folded_scale(start: int, end: int, busy: Iterable[tuple[int, int]], *, origin: int | None = None) -> Scale:
-    """The axis from `start` to `end`; `busy` are the intervals that must not fold."""
+def folded_scale(
+    start: int,
+    end: int,
+    busy: Iterable[tuple[int, int]],
+    *,
+    origin: int | None = None,
+    marks: Iterable[int] = (),
+) -> Scale:
+    """The axis from `start` to `end`; `busy` are the intervals that must not fold.
+
+    An idle stretch folds when it is longer than all work together. `marks` are moments at which folds end: now, and
+    when open waits end, so that these have places of their own.
+    """
     end = max(end, start + 1)
-    parts = _parts(start, end, busy)
+    parts = _cut(_parts(start, end, busy), marks)
     working = sum(to - at for at, to, idle in parts if not idle) or 1
-    folds = [idle and to - at > max(_FOLD_FROM_MS, working / 2) for at, to, idle in parts]
+    folds = [idle and to - at > max(_FOLD_FROM_MS, working) for at, to, idle in parts]
     width = min(_FOLD_WIDTH, _FOLDS_MOST / max(sum(folds), 1))
     drawn = sum(to - at for (at, to, _), folded in zip(parts, folds, strict=True) if not folded)
     room = 100 - width * sum(folds) if drawn else 100
     if not drawn:
         width = 100 / len(parts)
-    stretches, left = [], 0.0
-    for (at, to, _), folded in zip(parts, folds, strict=True):
+    stretches: list[Stretch] = []
+    left = 0.0
+    for at, to, folded in _merged(parts, folds):
         right = left + (width if folded else room * (to - at) / drawn)
         stretches.append(Stretch(at, to, round(left, 3), round(right, 3), folded))
         left = right
     return Scale(stretches, start if origin is None else origin)
+
+
+def _merged(parts: Iterable[tuple[int, int, bool]], folds: Iterable[bool]) -> list[tuple[int, int, bool]]:
+    """What is drawn to scale, as few stretches: a long run has thousands of attempts."""
+    merged: list[tuple[int, int, bool]] = []
+    for (at, to, _), folded in zip(parts, folds, strict=True):
+        if merged and not folded and not merged[-1][2]:
+            merged[-1] = merged[-1][0], to, False
+        else:
+            merged.append((at, to, folded))
+    return merged
 
 
 def _parts(start: int, end: int, busy: Iterable[tuple[int, int]]) -> list[tuple[int, int, bool]]:
@@ -190,6 +214,15 @@ def _parts(start: int, end: int, busy: Iterable[tuple[int, int]]) -> list[tuple[
     if at < end:
         parts.append((at, end, True))
     return parts or [(start, end, False)]
+
+
+def _cut(parts: Iterable[tuple[int, int, bool]], marks: Iterable[int]) -> list[tuple[int, int, bool]]:
+    """The parts, idle ones cut at the marks inside of them."""
+    in_order, cut = sorted(set(marks)), []
+    for start, end, idle in parts:
+        places = [start, *(mark for mark in in_order if idle and start < mark < end), end]
+        cut += [(at, to, idle) for at, to in pairwise(places)]
+    return cut
 
 
 def _joined(busy: Iterable[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:

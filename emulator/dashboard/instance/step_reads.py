@@ -1,59 +1,37 @@
-"""The steps that the page of an instance shows, with what belongs to them; of a long run not all."""
+"""Steps of a run with their attempts, as far as the page shows them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from stepwell.emulator.dashboard.instance.excerpt import NOTABLE, UNFOLDED, WHOLE, Excerpt, excerpt
-from stepwell.emulator.dashboard.parts.selected_run import RunReader
-from stepwell.emulator.storage.records import HistoryRow, InstanceRow, StepRow
-from stepwell.emulator.storage.view_records import StepStretch
-
-_FOUND: Final = 200
+from stepwell.emulator.dashboard.instance.attempts import tries_by_step
+from stepwell.emulator.dashboard.instance.context import RunContext
+from stepwell.emulator.dashboard.instance.links import RunLinks
+from stepwell.emulator.dashboard.instance.steps import StepView, step_views
+from stepwell.emulator.storage.records import HistoryRow, StepRow
 
 
 @dataclass(frozen=True, slots=True)
-class ShownSteps:
-    """`history` has the entries of the instance itself as well; `folded` are the steps that are not shown."""
+class ReadSteps:
+    """`history` has the entries of these steps and of the instance itself."""
 
-    steps: Sequence[StepRow]
-    output_sizes: Mapping[int, int]
+    rows: Sequence[StepRow]
+    views: tuple[StepView, ...]
     history: Sequence[HistoryRow]
-    folded: Sequence[StepStretch]
 
 
-@dataclass(frozen=True, slots=True)
-class StepSelection:
-    """What of a run was asked for: the stretch from the step `unfold` on, the `selected` step of the side panel, a
-    `window` of the engine's time, or the steps whose names contain `find`."""
-
-    unfold: int | None = None
-    selected: int | None = None
-    window: tuple[int, int] | None = None
-    find: str = ""
-
-
-def shown_steps(reader: RunReader, row: InstanceRow, asked: StepSelection) -> ShownSteps:
-    """What is open or has failed is there whatever is asked for: the page tells of it in other places too."""
-    key = row.key
-    if asked.find:
-        seqs = {*reader.steps_named(key, asked.find, _FOUND), *reader.notable_steps(key, NOTABLE)}
-        return _read(reader, key, Excerpt(tuple(sorted(seqs)), ()))
-    wanted = _wanted(reader, key, asked.window) if row.step_count > WHOLE else ()
-    return _read(reader, key, excerpt(row.step_count, wanted, unfold=asked.unfold, selected=asked.selected))
-
-
-def _wanted(reader: RunReader, key: int, window: tuple[int, int] | None) -> Sequence[int]:
-    notable = reader.notable_steps(key, NOTABLE)
-    return notable if window is None else [*notable, *reader.steps_within(key, *window, UNFOLDED)]
-
-
-def _read(reader: RunReader, key: int, found: Excerpt) -> ShownSteps:
-    return ShownSteps(
-        steps=reader.steps_of(key, found.shown),
-        output_sizes=reader.sizes_of(key, found.shown),
-        history=reader.history_of(key, found.shown),
-        folded=reader.step_stretches(key, found.folds) if found.folds else (),
+def read_steps(context: RunContext, seqs: Iterable[int]) -> ReadSteps:
+    wanted = sorted(set(seqs))
+    reader, key, links = context.reader, context.key, RunLinks(context)
+    rows, history = reader.steps_of(key, wanted), reader.history_of(key, wanted)
+    views = step_views(
+        rows,
+        tries_by_step(history),
+        reader.sizes_of(key, wanted),
+        {row.seq: links.step(row.seq) for row in rows},
+        over_at=context.row.ended_at,
+        instance=context.row,
+        labels={row.seq: context.label(row.seq) for row in rows},
     )
+    return ReadSteps(rows, views, history)

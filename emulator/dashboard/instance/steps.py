@@ -11,6 +11,7 @@ from stepwell.bindings.durations import InvalidDuration, duration_ms
 from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.dashboard.instance.attempts import StepAttempts
 from stepwell.emulator.dashboard.parts.errors import ErrorView, ReadSource, error_view, no_source
+from stepwell.emulator.dashboard.parts.figures import step_span
 from stepwell.emulator.dashboard.parts.statuses import ABANDONED, STEP_LOOKS, Look
 from stepwell.emulator.dashboard.parts.text import cut, duration
 from stepwell.emulator.dashboard.parts.where import event_type, most_attempts
@@ -20,21 +21,26 @@ from stepwell.emulator.storage.records import InstanceRow, StepKind, StepRow, St
 _KEPT: Final = "kept from before the restart"
 #: Characters of an error that a row of the table has.
 SUMMARY: Final = 1_000
+_LINE: Final = 400
 KIND_WORDS: Final = {StepKind.DO: "step", StepKind.SLEEP: "sleep", StepKind.WAIT_FOR_EVENT: "event"}
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One line of a step's config."""
+    """One line of a step's config. `usual` is the default, where the value differs from it."""
 
     name: str
     value: str
     default: bool = False
+    usual: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """`depth` counts the steps that it was called inside of."""
+    """`label` is the name, with an ordinal where several steps share it; `depth` counts the steps it is inside of.
+
+    `kept`: its result is from before the last restart. `error_line` is its error with its causes, root cause first.
+    """
 
     seq: int
     kind: StepKind
@@ -60,6 +66,14 @@ class StepView:
     output_bytes: int | None
     summary: str
     url: str
+    label: str = ""
+    kept: bool = False
+    error_line: str = ""
+
+    @property
+    def span(self) -> tuple[int, int | None]:
+        """From the start of the step, or of its first attempt, to its end, or that of its last attempt."""
+        return step_span(self.started_at, self.ended_at, self.tries.attempts)
 
     @property
     def is_open(self) -> bool:
@@ -79,10 +93,11 @@ def step_views(
     *,
     over_at: int | None = None,
     instance: InstanceRow | None = None,
+    labels: Mapping[int, str] | None = None,
 ) -> tuple[StepView, ...]:
     """`over_at` is when the instance ended: a step without an end was given up then.
 
-    Steps whose results the `instance` kept from before a restart say so.
+    Steps whose results the `instance` kept from before a restart say so. `labels` are by seq.
     """
     depths: dict[int, int] = {}
     views = []
@@ -92,7 +107,10 @@ def step_views(
             _view(row, depths[row.seq], tries.get(row.seq, StepAttempts()), sizes.get(row.seq), urls[row.seq])
         )
         if instance is not None and instance.kept(row):
-            views[-1] = replace(views[-1], summary=" · ".join(filter(None, (_KEPT, views[-1].summary))))
+            summary = " · ".join(filter(None, (_KEPT, views[-1].summary)))
+            views[-1] = replace(views[-1], summary=summary, kept=True)
+        if labels is not None:
+            views[-1] = replace(views[-1], label=labels.get(row.seq, row.name))
     return tuple(views) if over_at is None else tuple(_over(view, over_at) for view in views)
 
 
@@ -128,7 +146,25 @@ def _view(row: StepRow, depth: int, tries: StepAttempts, output_bytes: int | Non
         output_bytes=output_bytes,
         summary=_summary(row),
         url=url,
+        label=row.public_name,
+        error_line=_error_line(row),
     )
+
+
+def _error_line(row: StepRow) -> str:
+    """ "KeyError: 'total' → ValueError → RuntimeError: could not import": root cause first, others by name."""
+    if row.error is None:
+        return ""
+    info: ErrorInfo | None = ErrorInfo.from_json(json.loads(row.error))
+    chain: list[ErrorInfo] = []
+    while info is not None:
+        chain.append(info)
+        info = info.cause
+    texts = [
+        f"{one.name}: {one.message}" if one.message and at in (0, len(chain) - 1) else one.name
+        for at, one in enumerate(chain)
+    ]
+    return cut(" → ".join(reversed(texts)), _LINE)
 
 
 def _summary(row: StepRow) -> str:
@@ -158,36 +194,39 @@ def settings_of(
         return equal if given is None else name not in given
 
     if row.kind is StepKind.SLEEP:
-        return (Setting("duration", duration(config.get("durationMs", 0))),)
+        return (Setting("Duration", duration(config.get("durationMs", 0))),)
     if row.kind is StepKind.WAIT_FOR_EVENT:
-        timeout = config.get("timeoutMs", 0)
-        equal = timeout == defaults.get("wait_timeout_default_ms")
+        timeout, usual = config.get("timeoutMs", 0), _number(defaults.get("wait_timeout_default_ms"))
         return (
-            Setting("event type", str(config.get("type"))),
-            Setting("timeout", duration(timeout), is_default("timeout", equal=equal)),
+            Setting("Event type", str(config.get("type"))),
+            _setting("Timeout", duration(timeout), duration(usual), is_default("timeout", equal=timeout == usual)),
         )
     retries = config.get("retries", {})
     limit, backoff = retries.get("limit"), retries.get("backoff")
     delay, timeout = _milliseconds(retries.get("delay")), _milliseconds(config.get("timeout"))
+    usual_delay, usual_timeout = _number(defaults.get("retry_delay_ms")), _number(defaults.get("step_timeout_ms"))
+    lines = [
+        ("Retry limit", "limit", str(limit), str(defaults.get("retry_limit"))),
+        ("Retry delay", "delay", _duration(retries.get("delay"), delay), duration(usual_delay)),
+        ("Backoff", "backoff", str(backoff), str(defaults.get("retry_backoff"))),
+        ("Timeout", "timeout", _duration(config.get("timeout"), timeout), duration(usual_timeout)),
+    ]
     found = [
-        Setting("retries", str(limit), is_default("limit", equal=limit == defaults.get("retry_limit"))),
-        Setting(
-            "delay",
-            _duration(retries.get("delay"), delay),
-            is_default("delay", equal=delay == defaults.get("retry_delay_ms")),
-        ),
-        Setting("backoff", str(backoff), is_default("backoff", equal=backoff == defaults.get("retry_backoff"))),
-        Setting(
-            "timeout of an attempt",
-            _duration(config.get("timeout"), timeout),
-            is_default("timeout", equal=timeout == defaults.get("step_timeout_ms")),
-        ),
+        _setting(name, value, usual, is_default(key, equal=value == usual)) for name, key, value, usual in lines
     ]
     if "sensitive" in config:
-        found.append(Setting("sensitive", str(config["sensitive"])))
+        found.append(Setting("Sensitive", str(config["sensitive"])))
     if row.has_rollback:
-        found.append(Setting("rollback", "has a handler"))
+        found.append(Setting("Rollback", "has a handler"))
     return tuple(found)
+
+
+def _setting(name: str, value: str, usual: str, is_default: bool) -> Setting:
+    return Setting(name, value, is_default, "" if is_default or value == usual else usual)
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _milliseconds(value: object) -> int | None:

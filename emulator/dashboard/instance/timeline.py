@@ -1,80 +1,129 @@
-"""The timeline of an instance: a row for each step, its attempts, delays, sleeps, waits and rollbacks as pieces."""
+"""The timeline of an instance: a row for run(), for each step and for each group of steps with one name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Final, Literal, Protocol
 
-from stepwell.emulator.dashboard.instance.attempts import AttemptView
+from stepwell.emulator.dashboard.instance.outline import Choice, Fold, Outline, Place, StepGroup, StepPlace
 from stepwell.emulator.dashboard.instance.passes import PassView
+from stepwell.emulator.dashboard.instance.pieces import (
+    Axis,
+    Meaning,
+    Piece,
+    Times,
+    columns,
+    group_pieces,
+    run_pieces,
+    step_pieces,
+)
 from stepwell.emulator.dashboard.instance.scale import AxisLabel, Scale, Stretch, Tick, folded_scale
 from stepwell.emulator.dashboard.instance.steps import StepView
-from stepwell.emulator.dashboard.parts.text import duration, plural
-from stepwell.emulator.real_time import RealTime
-from stepwell.emulator.storage.records import EventType, HistoryRow, InstanceRow, StepKind
-from stepwell.emulator.storage.view_records import StepStretch
+from stepwell.emulator.dashboard.parts.figures import instance_span, queue_span
+from stepwell.emulator.dashboard.parts.statuses import STATUS_LOOKS, STEP_LOOKS, Look
+from stepwell.emulator.dashboard.parts.text import duration
+from stepwell.emulator.storage.records import HistoryRow, InstanceRow, Status, StepKind, StepState
+from stepwell.emulator.storage.view_records import StepOutline
 
-_T = EventType
+#: Pixels of the axis in a wide window, and beside a drawer or on a phone; see 6-timeline.css.
+_WIDE_AXIS: Final = 560
+_NARROW_AXIS: Final = 250
+#: From so many steps on a map of the whole run is above the rows.
+_MAP_FROM: Final = 50
+_MAP_HEIGHT: Final = 24
 
-PieceKind: TypeAlias = Literal[
-    "attempt", "delay", "sleep", "wait", "rollback", "queued", "paused", "run", "waiting", "replay", "folded"
-]
+RowKind = Literal["run", "step", "group", "fold"]
 
-#: The least pixels of the axis, alone and beside an open panel; see 6-timeline.css.
-_AXIS: Final = 288
-_NARROW_AXIS: Final = 166
-#: A piece is never drawn narrower than this, or it could not be seen.
-_LEAST_WIDTH: Final = 0.5
+
+class RowLinks(Protocol):
+    """Addresses of the page with something else unfolded."""
+
+    def step(self, seq: int) -> str: ...
+
+    def unfold(self, group: StepGroup, seq: int | None, only: str = "") -> str:
+        """The group open from the step `seq` on; closed for None."""
+        ...
+
+    def unfold_fold(self, seq: int) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    kind: PieceKind
-    tone: str
-    left: float
-    width: float
-    title: str
-    open: bool
+class GroupFigures:
+    """What the line below an unfolded group says; addresses are empty where there is nothing to filter."""
+
+    count: int
+    shown: int
+    members: int
+    median: str
+    slowest: str
+    slowest_url: str
+    retried: int
+    retried_url: str
+    failed: int
+    failed_url: str
+    all_url: str
+    previous_url: str
+    next_url: str
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineRow:
-    """`step` is None for the row of the instance itself, and for one that stands for `folded` steps."""
+    """`hint` is the small print behind the name; `outside` says when a row ran that is not in the range shown.
 
-    step: StepView | None
+    `toggle_url` unfolds or folds a group. `key` tells rows apart over time.
+    """
+
+    kind: RowKind
+    key: str
     label: str
+    look: Look
     pieces: tuple[Piece, ...]
-    started_at: int
-    ended_at: int | None
-    folded: StepStretch | None = None
+    span: tuple[int, int | None] | None
+    url: str = ""
+    step: StepView | None = None
+    depth: int = 0
+    is_last: bool = False
+    has_line: bool = False
+    hint: str = ""
+    outside: str = ""
+    is_later: bool = False
+    error: str = ""
+    group: GroupFigures | None = None
+    toggle_url: str = ""
+    is_unfolded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunMap:
+    """The whole run as thin columns; `window` is what the rows show of it, as (left, width) in percent."""
+
+    pieces: tuple[Piece, ...]
+    window: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """`few_labels` are for the axis beside an open panel; `real`: drawn in real time."""
+    """From `start` to `end`, of the `whole` run. `few_labels` are for a narrow axis, `now_at` is the Now line.
+
+    `real`: drawn in real time.
+    """
 
     rows: tuple[TimelineRow, ...]
     folds: tuple[Stretch, ...]
     ticks: tuple[Tick, ...]
     labels: tuple[AxisLabel, ...]
     few_labels: tuple[AxisLabel, ...]
+    legend: tuple[tuple[Meaning | Literal["folded"], str], ...]
     start: int
     end: int
+    whole: tuple[int, int]
+    origin: int
     zoomed: bool
+    now_at: float | None = None
+    map: RunMap | None = None
     real: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    kind: PieceKind
-    tone: str
-    start: int
-    end: int | None
-    title: str
-
-
-Times: TypeAlias = Callable[[int], int]
 
 
 def engine_time(at: int) -> int:
@@ -82,164 +131,309 @@ def engine_time(at: int) -> int:
     return at
 
 
-def timeline_scale(
-    instance: InstanceRow,
-    steps: Sequence[StepView],
-    now: int,
-    window: tuple[int, int] | None = None,
-    times: Times = engine_time,
-    folded: Sequence[StepStretch] = (),
-) -> Scale:
-    """The axis of an instance, or of a part of it; `window` is in the times of the axis."""
-    end = instance.ended_at if instance.ended_at is not None else now
-    last = max((span.end or now for step in steps for span in _spans(step)), default=end)
-    begin = times(instance.created_at)
-    start, end = window or (begin, times(max(end, last)))
-    busy = [
-        (times(span.start), times(span.end if span.end is not None else now))
-        for step in steps
-        for span in _spans(step)
-        if span.kind in ("attempt", "rollback")
-    ]
-    busy += [(times(one.started_at), times(one.ended_at)) for one in folded]
-    return folded_scale(start, end, busy, origin=begin)
+@dataclass(frozen=True)
+class TimelineInput:
+    """What a timeline is drawn from. `steps` are those with rows of their own, by seq.
 
-
-def build_timeline(
-    instance: InstanceRow,
-    steps: Sequence[StepView],
-    history: Sequence[HistoryRow],
-    now: int,
-    window: tuple[int, int] | None = None,
-    real_time: RealTime | None = None,
-    passes: Sequence[PassView] = (),
-    folded: Sequence[StepStretch] = (),
-) -> Timeline:
-    """In the engine's time, or in `real_time`; each of `passes` is marked on the row of the instance.
-
-    `folded` are the steps of the instance that are not among `steps`: a row each.
+    `window` is in the times of the axis, which are the engine's unless `times` says otherwise.
     """
-    times: Times = engine_time if real_time is None else real_time
-    scale = timeline_scale(instance, steps, now, window, times, folded)
-    axis = _Axis(scale, times, now)
-    own = _row(axis, None, "run()", _own_spans(instance, history), (instance.created_at, instance.ended_at))
-    rows = [replace(own, pieces=(*own.pieces, *_marks(passes, axis)))]
-    of_steps = [
-        (step.seq, _row(axis, step, step.public_name, _spans(step), (step.started_at, step.ended_at)))
-        for step in steps
+
+    instance: InstanceRow
+    outline: Outline
+    places: Sequence[Place]
+    steps: Mapping[int, StepView]
+    history: Sequence[HistoryRow]
+    now: int
+    links: RowLinks
+    choice: Choice = field(default_factory=Choice)
+    window: tuple[int, int] | None = None
+    times: Times = engine_time
+    passes: Sequence[PassView] = ()
+    real: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        return self.instance.ended_at is not None
+
+    @property
+    def is_frozen(self) -> bool:
+        return self.instance.status in (Status.PAUSED, Status.QUEUED)
+
+    def axis(self, scale: Scale) -> Axis:
+        return Axis(scale, self.times, self.now, is_over=self.is_over, is_frozen=self.is_frozen)
+
+
+def timeline_scale(given: TimelineInput, window: tuple[int, int] | None = None) -> Scale:
+    """The axis of the whole run, up to the end of open sleeps and waits; or of the part of it that is shown."""
+    instance, times = given.instance, given.times
+    end = instance.ended_at if instance.ended_at is not None else given.now
+    due = _due(given)
+    last = max([end, *(step.ended_at for step in given.outline.steps if step.ended_at is not None), *due])
+    start = times(axis_start(given))
+    shown = window or (start, times(last))
+    marks = [] if given.is_over else [times(given.now), *map(times, due)]
+    return folded_scale(*shown, _busy(given), origin=start, marks=marks)
+
+
+def axis_start(given: TimelineInput) -> int:
+    """When the instance was created; when it started, where it was not queued for long. Kept steps are older."""
+    instance = given.instance
+    if queue_span(instance, given.history) is not None or instance.started_at is None:
+        return instance.created_at
+    return min([instance.started_at, *(step.started_at for step in given.outline.steps[:1])])
+
+
+def _due(given: TimelineInput) -> list[int]:
+    if given.is_over or given.is_frozen:
+        return []
+    return [
+        step.due_at
+        for step in given.outline.steps
+        if step.is_open
+        and step.due_at is not None
+        and step.due_at > given.now
+        and step.state is not StepState.IN_FLIGHT
     ]
-    of_folds = [(one.first, _folded_row(axis, one)) for one in folded]
-    in_order = sorted(of_steps + of_folds, key=lambda pair: pair[0])
-    rows += [row for _, row in in_order if row.pieces or window is None]
+
+
+def _busy(given: TimelineInput) -> list[tuple[int, int]]:
+    """When attempts ran. Of steps without rows only their starts and ends are known."""
+    times, busy = given.times, []
+    for step in given.outline.steps:
+        if step.kind is not StepKind.DO:
+            continue
+        view = given.steps.get(step.seq)
+        if view is None:
+            end = step.ended_at if step.ended_at is not None else step.started_at
+            busy.append((times(step.started_at), times(end)))
+            continue
+        for attempt in (*view.tries.attempts, *view.tries.rollback):
+            end = attempt.ended_at if attempt.ended_at is not None else given.now
+            busy.append((times(attempt.started_at), times(end)))
+    return busy
+
+
+def build_timeline(given: TimelineInput) -> Timeline:
+    whole = timeline_scale(given)
+    scale = whole if given.window is None else timeline_scale(given, given.window)
+    axis = given.axis(scale)
+    rows = [_run_row(given, axis)]
+    rows += [_row(given, place, axis) for place in given.places]
+    now = given.times(given.now)
     return Timeline(
         rows=tuple(rows),
         folds=scale.folds,
         ticks=scale.ticks(),
-        labels=scale.labels(_AXIS),
+        labels=scale.labels(_WIDE_AXIS),
         few_labels=scale.labels(_NARROW_AXIS),
+        legend=_legend(rows, has_folds=bool(scale.folds)),
         start=scale.start,
         end=scale.end,
-        zoomed=window is not None,
-        real=real_time is not None,
+        origin=given.times(axis_start(given)),
+        zoomed=given.window is not None,
+        now_at=None if given.is_over or not scale.start <= now <= scale.end else scale.position(now),
+        map=_map(given, whole),
+        whole=(whole.start, whole.end),
+        real=given.real,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    """Where times of the engine are drawn; `now` is one of them."""
-
-    scale: Scale
-    times: Times
-    now: int
-
-
-def _row(
-    axis: _Axis, step: StepView | None, label: str, spans: Iterable[_Span], life: tuple[int, int | None]
-) -> TimelineRow:
-    # The page's durations tick by the engine's clock: what is told in real time is put beside its "now".
-    ahead = axis.now - axis.times(axis.now)
-    start, end = life
-    started_at = axis.times(start) + ahead
-    ended_at = axis.times(end) + ahead if end is not None else None
-    return TimelineRow(step, label, _pieces(spans, axis), started_at, ended_at)
+def _map(given: TimelineInput, whole: Scale) -> RunMap | None:
+    if given.window is None and len(given.outline.steps) < _MAP_FROM:
+        return None
+    pieces = columns(given.outline.steps, given.axis(whole), _MAP_HEIGHT)
+    if given.window is None:
+        return RunMap(tuple(pieces), None)
+    left, right = (whole.position(at) for at in given.window)
+    return RunMap(tuple(pieces), (left, round(max(right - left, 0.5), 3)))
 
 
-def _folded_row(axis: _Axis, steps: StepStretch) -> TimelineRow:
-    label = plural(steps.count, "step")
-    span = _Span("folded", "bad" if steps.failed else "calm", steps.started_at, steps.ended_at, label)
-    return replace(_row(axis, None, label, [span], (steps.started_at, steps.ended_at)), folded=steps)
+# -- rows
+def _shown_span(given: TimelineInput, span: tuple[int, int | None]) -> tuple[int, int | None]:
+    """A span as the page says it: durations on the page tick by the engine's clock, whatever the axis shows."""
+    ahead = given.now - given.times(given.now)
+    start, end = span
+    return given.times(start) + ahead, given.times(end) + ahead if end is not None else None
 
 
-def _pieces(spans: Iterable[_Span], axis: _Axis) -> tuple[Piece, ...]:
-    pieces, scale = [], axis.scale
-    for span in spans:
-        start = axis.times(span.start)
-        end = axis.times(span.end if span.end is not None else max(axis.now, span.start))
-        if end < scale.start or start > scale.end:
-            continue
-        left, right = scale.position(start), scale.position(end)
-        width = max(right - left, _LEAST_WIDTH)
-        left = min(left, 100 - width)
-        title = f"{span.title}, {duration(end - start)}"
-        pieces.append(Piece(span.kind, span.tone, round(left, 3), round(width, 3), title, span.end is None))
-    return tuple(pieces)
+def _run_row(given: TimelineInput, axis: Axis) -> TimelineRow:
+    span = instance_span(given.instance)
+    return TimelineRow(
+        kind="run",
+        key="run",
+        label="run()",
+        look=STATUS_LOOKS[given.instance.status],
+        pieces=tuple(run_pieces(given.instance, given.history, given.passes, axis)),
+        span=_shown_span(given, span) if span is not None else None,
+    )
 
 
-def _marks(passes: Sequence[PassView], axis: _Axis) -> Iterable[Piece]:
-    """Where run() began at the top again: moments, so no length is told of them."""
-    for one in passes:
-        at = axis.times(one.at)
-        if axis.scale.start <= at <= axis.scale.end:
-            left = min(axis.scale.position(at), 100 - _LEAST_WIDTH)
-            yield Piece("replay", "replay", left, _LEAST_WIDTH, one.title, open=False)
+def _row(given: TimelineInput, place: Place, axis: Axis) -> TimelineRow:
+    if isinstance(place, StepGroup):
+        return _group_row(given, place, axis)
+    if isinstance(place, Fold):
+        return _fold_row(given, place, axis)
+    return _step_row(given, place, axis)
 
 
-def _spans(step: StepView) -> list[_Span]:
+def _step_row(given: TimelineInput, place: StepPlace, axis: Axis) -> TimelineRow:
+    step = given.steps[place.step.seq]
+    contains = bool(given.outline.children.get(step.seq))
+    pieces = step_pieces(step, axis, contains_steps=contains)
+    outside, is_later = ("", False) if pieces else _outside(given, step.started_at)
+    return TimelineRow(
+        kind="step",
+        key=f"s{step.seq}",
+        label=step.label,
+        look=step.look,
+        pieces=tuple(pieces),
+        span=_shown_span(given, step.span),
+        url=given.links.step(step.seq),
+        step=step,
+        depth=min(place.depth, 4),
+        is_last=place.last,
+        has_line=place.depth > 0,
+        hint=_hint(step),
+        outside=outside,
+        is_later=is_later,
+        error=step.error_line if step.state is StepState.FAILED else "",
+    )
+
+
+def _hint(step: StepView) -> str:
+    words = []
     if step.kind is StepKind.SLEEP:
-        return [_Span("sleep", "wait", step.started_at, step.ended_at, "sleeping")]
-    if step.kind is StepKind.WAIT_FOR_EVENT:
-        tone = "bad" if step.look.tone == "bad" else "wait"
-        return [_Span("wait", tone, step.started_at, step.ended_at, f"waiting for “{step.waits_for}”")]
-    spans = _attempt_spans(step.tries.attempts, step.due_at, "attempt")
-    return spans + _attempt_spans(step.tries.rollback, None, "rollback")
+        words.append("sleep")
+    elif step.kind is StepKind.WAIT_FOR_EVENT:
+        words.append("event")
+    elif step.attempts > 1:
+        words.append(f"{step.attempts} attempts")
+    elif step.attempts == 0 and not step.is_open:
+        words.append("reused")
+    if step.kept:
+        words.append("kept")
+    if step.tries.rollback_word:
+        words.append(step.tries.rollback_word)
+    return ", ".join(words)
 
 
-def _attempt_spans(
-    attempts: Sequence[AttemptView], due_at: int | None, kind: Literal["attempt", "rollback"]
-) -> list[_Span]:
-    spans: list[_Span] = []
-    for index, one in enumerate(attempts):
-        word = f"{'rollback, ' if kind == 'rollback' else ''}attempt {one.number}: {one.look.word.lower()}"
-        tone = "undo" if kind == "rollback" and not one.failed else one.look.tone
-        spans.append(_Span(kind, tone, one.started_at, one.ended_at, word))
-        following = attempts[index + 1].started_at if index + 1 < len(attempts) else None
-        if one.failed and one.ended_at is not None and (following is not None or due_at is not None):
-            spans.append(_Span("delay", "hold", one.ended_at, following, f"delay before attempt {one.number + 1}"))
-    return spans
+def _outside(given: TimelineInput, started_at: int) -> tuple[str, bool]:
+    """When a row ran that is not in the range shown, and whether that was later."""
+    origin = given.times(axis_start(given))
+    at = given.times(started_at)
+    is_later = given.window is not None and at > given.window[1]
+    text = f"at {duration(max(0, at - origin))}"
+    return (f"{text} ›" if is_later else f"‹ {text}"), is_later
 
 
-_OWN: Final[dict[EventType, tuple[PieceKind, str, str]]] = {
-    _T.WORKFLOW_QUEUED: ("queued", "calm", "queued"),
-    _T.WORKFLOW_STARTED: ("run", "run", "running"),
-    _T.WORKFLOW_RUNNING: ("run", "run", "running"),
-    _T.WORKFLOW_WAITING: ("waiting", "wait", "waiting"),
-    _T.WORKFLOW_PAUSED: ("paused", "hold", "paused"),
-    _T.WORKFLOW_WAITING_FOR_PAUSE: ("run", "hold", "pausing"),
-    _T.ROLLBACK_STARTED: ("rollback", "undo", "rolling back"),
+def _group_row(given: TimelineInput, group: StepGroup, axis: Axis) -> TimelineRow:
+    pieces = group_pieces(group.steps, axis)
+    outside, is_later = ("", False) if pieces else _outside(given, group.steps[0].started_at)
+    is_open = any(step.is_open for step in group.steps) and not given.is_over
+    ends = [step.ended_at for step in group.steps if step.ended_at is not None]
+    start, end = group.steps[0].started_at, None if is_open or not ends else max(ends)
+    if end is None and given.is_over:
+        end = given.instance.ended_at
+    is_unfolded = group.shown is not None
+    return TimelineRow(
+        kind="group",
+        key=f"g{group.key}",
+        label=group.name,
+        look=_group_look(group, is_over=given.is_over),
+        pieces=tuple(pieces),
+        span=_shown_span(given, (start, end)),
+        depth=min(group.depth, 4),
+        has_line=group.depth > 0,
+        hint=f"×{len(group.steps):,}",
+        outside=outside,
+        is_later=is_later,
+        group=_figures(given, group),
+        toggle_url=given.links.unfold(group, None if is_unfolded else group.key),
+        is_unfolded=is_unfolded,
+    )
+
+
+def _group_look(group: StepGroup, *, is_over: bool) -> Look:
+    """That of its worst step."""
+    tones = {"bad": 4, "run": 3, "hold": 2, "wait": 1}
+    worst = max(group.steps, key=lambda step: tones.get(STEP_LOOKS[step.state].tone, 0))
+    if is_over and worst.is_open:
+        worst = max(group.steps, key=lambda step: step.state is StepState.FAILED)
+    return STEP_LOOKS[worst.state]
+
+
+def _figures(given: TimelineInput, group: StepGroup) -> GroupFigures | None:
+    """None for a group that is folded."""
+    if group.shown is None:
+        return None
+    links, key = given.links, group.key
+    first, last = group.shown
+    ended = [step for step in group.steps if step.ended_at is not None]
+    slowest = max(ended, key=_length, default=None)
+    retried = sum(step.attempts > 1 for step in group.steps)
+    failed = sum(step.state is StepState.FAILED for step in group.steps)
+    only = given.choice.only
+    before, after = group.members[max(0, first - 100) : first], group.members[last + 1 :]
+    return GroupFigures(
+        count=len(group.steps),
+        shown=last - first + 1,
+        members=len(group.members),
+        median=duration(median(map(_length, ended))) if ended else "",
+        slowest=duration(_length(slowest)) if slowest is not None else "",
+        slowest_url=links.step(slowest.seq) if slowest is not None else "",
+        retried=retried,
+        retried_url=links.unfold(group, key, "retried") if retried and only != "retried" else "",
+        failed=failed,
+        failed_url=links.unfold(group, key, "failed") if failed and only != "failed" else "",
+        all_url=links.unfold(group, key) if only else "",
+        previous_url=links.unfold(group, before[0].seq, only) if before else "",
+        next_url=links.unfold(group, after[0].seq, only) if after else "",
+    )
+
+
+def _length(step: StepOutline) -> int:
+    return (step.ended_at or step.started_at) - step.started_at
+
+
+def _fold_row(given: TimelineInput, fold: Fold, axis: Axis) -> TimelineRow:
+    steps = fold.steps
+    ends = [step.ended_at for step in steps if step.ended_at is not None]
+    pieces = group_pieces(steps, axis)
+    outside, is_later = ("", False) if pieces else _outside(given, steps[0].started_at)
+    return TimelineRow(
+        kind="fold",
+        key=f"f{steps[0].seq}",
+        label=f"{len(steps):,} more steps",
+        look=STEP_LOOKS[StepState.COMPLETED],
+        pieces=tuple(pieces),
+        span=_shown_span(given, (steps[0].started_at, max(ends, default=steps[-1].started_at))),
+        outside=outside,
+        is_later=is_later,
+        toggle_url=given.links.unfold_fold(steps[0].seq),
+    )
+
+
+_LEGEND: Final[dict[Meaning, str]] = {
+    "succeeded": "Succeeded",
+    "failed": "Failed attempt",
+    "running": "Running",
+    "abandoned": "Abandoned",
+    "retried": "Retried",
+    "delay": "Retry delay",
+    "wait": "Sleeping or waiting",
+    "ahead": "Time left",
+    "parent": "Contains steps",
+    "paused": "Paused",
+    "queued": "Queued",
+    "rollback": "Rollback",
+    "replay": "Replay of run()",
 }
-_ENDS: Final = {_T.WORKFLOW_COMPLETED, _T.WORKFLOW_ERRORED, _T.WORKFLOW_TERMINATED}
 
 
-def _own_spans(instance: InstanceRow, history: Sequence[HistoryRow]) -> list[_Span]:
-    """What the instance as a whole was doing, from its own entries."""
-    spans: list[_Span] = []
-    current: tuple[PieceKind, str, str, int] | None = None
-    for entry in history:
-        if entry.type not in _OWN and entry.type not in _ENDS:
-            continue
-        if current is not None and entry.at >= current[3]:
-            spans.append(_Span(current[0], current[1], current[3], entry.at, current[2]))
-        current = (*_OWN[entry.type], entry.at) if entry.type in _OWN else None
-    if current is not None:
-        spans.append(_Span(current[0], current[1], current[3], instance.ended_at, current[2]))
-    return spans
+def _legend(rows: Iterable[TimelineRow], *, has_folds: bool) -> tuple[tuple[Meaning | Literal["folded"], str], ...]:
+    """Lines for what is drawn, and for nothing else."""
+    drawn = {piece.meaning for row in rows for piece in row.pieces}
+    lines: list[tuple[Meaning | Literal["folded"], str]] = [
+        (meaning, word) for meaning, word in _LEGEND.items() if meaning in drawn
+    ]
+    return (*lines, ("folded", "Idle time, folded")) if has_folds else tuple(lines)

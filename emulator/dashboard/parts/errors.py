@@ -102,6 +102,14 @@ def unfolded(name: str, message: str) -> str:
     return message if name == "Error" and _FOLDED.match(message) else f"{name}: {message}" if message else name
 
 
+def true_name(name: str, message: str) -> tuple[str, str]:
+    """The name and message of what was raised, where an instance's error repeats them: "Error: KeyError: 'id'"."""
+    if name == "Error" and _FOLDED.match(message):
+        own, _, rest = message.partition(": ")
+        return own, rest
+    return name, message
+
+
 def no_source(_: str) -> None:
     """For where files cannot be read: a run from elsewhere."""
 

@@ -15,15 +15,17 @@ from starlette.responses import RedirectResponse, Response
 from stepwell.bindings.ports import StreamOutput
 from stepwell.bindings.values import Encoded
 from stepwell.bindings.values.json_view import to_json
-from stepwell.emulator.dashboard.instance.entries import LONGEST_SHOWN
+from stepwell.emulator.dashboard.instance.context import PageQuery, RunContext
 from stepwell.emulator.dashboard.instance.handler import InstancePages, outside_of_steps
-from stepwell.emulator.dashboard.instance.inputs import InstanceInputs
-from stepwell.emulator.dashboard.instance.view import build_instance
+from stepwell.emulator.dashboard.instance.page import LiveFacts, read_page, read_page_steps
+from stepwell.emulator.dashboard.instance.step_drawer import read_drawer
+from stepwell.emulator.dashboard.instance.step_reads import read_steps
 from stepwell.emulator.dashboard.parts.answers import HEADERS, NotFound, download, page, plain, wants_json
 from stepwell.emulator.dashboard.parts.reads import Found, Reads
 from stepwell.emulator.dashboard.parts.statuses import STATUS_LOOKS
 from stepwell.emulator.dashboard.parts.urls import Urls
 from stepwell.emulator.dashboard.runs.diff import DiffView, Offered, Run, compare, in_order
+from stepwell.emulator.dashboard.runs.html_file import run_html
 from stepwell.emulator.dashboard.runs.markdown import (
     diff_markdown,
     error_markdown,
@@ -43,6 +45,9 @@ from stepwell.emulator.web.whole_numbers import whole_number
 _EVERYTHING: Final = 1_000_000
 _KEPT: Final = 20
 _OFFERED: Final = 30
+#: What is written of a run as Markdown: so many steps, and values of up to so many bytes.
+_STEPS_WRITTEN: Final = 200
+_VALUE_BYTES: Final = 48 * 1024
 
 
 class RunPages:
@@ -104,27 +109,34 @@ class RunPages:
 
     def markdown(self, request: Request) -> Response:
         found = self._reads.found(request)
-        given = self._instances.inputs(request, found)
-        values = given.values
-        return plain(instance_markdown(build_instance(given), values.params, values.output, given.now))
+        context, values = self._instances.context(found), found.reader.values_shown(found.row.key, _VALUE_BYTES)
+        steps = read_steps(context, [step.seq for step in context.outline.steps[:_STEPS_WRITTEN]])
+        view = self._instances.summary(found)
+        return plain(instance_markdown(view, steps.views, values.params, values.output, context.now))
+
+    def html(self, request: Request) -> Response:
+        """The run as one file that any browser shows."""
+        found = self._reads.found(request)
+        frame = self._reads.frame(request, found.row.id)
+        text = run_html(self._instances.context(found), self._instances.live(found), frame)
+        return download(text, f"{found.workflow.name}-{found.row.id}.html", "text/html; charset=utf-8")
 
     def error_markdown(self, request: Request) -> Response:
         found = self._reads.found(request)
-        view = build_instance(self._instances.inputs(request, found))
+        view = self._instances.summary(found)
         if view.error is None:
             raise NotFound(f'The instance "{found.row.id}" has no error.')
         return plain(error_markdown(view.error))
 
     def step_markdown(self, request: Request) -> Response:
         found, number = self._reads.found(request), request.path_params["seq"]
-        given = self._instances.inputs(request, found)
-        seq = whole_number(number) or 0
-        panel = self._instances.panel(found, given, seq)
-        row = found.reader.step(found.row.key, seq)
-        if panel is None or row is None:
+        context, seq = self._instances.context(found), whole_number(number) or 0
+        drawer = self._instances.drawer(context, seq)
+        row = found.reader.step_shown(found.row.key, seq, _VALUE_BYTES)
+        if drawer is None or row is None:
             raise NotFound(f'Step {number} of the instance "{found.row.id}" not found.')
         output = None if row.sensitive else row.output
-        return plain(step_markdown(build_instance(given), panel, output, given.now))
+        return plain(step_markdown(found.row.id, found.workflow.name, drawer, output, context.now))
 
     # -- side by side
     def keep(self, _: Request, found: Found) -> None:
@@ -216,21 +228,12 @@ class RunPages:
 
 def _try_to_show(run: SavedRun) -> None:
     """Raises one of `WRONG`: a file may be anybody's."""
-    given = InstanceInputs(
-        workflow=run.workflow,
-        row=run.row,
-        values=run.values,
-        steps=run.steps,
-        output_sizes={},
-        history=run.history,
-        now=run.saved_at,
-        allowed={},
-        passes=run.passes,
-        events=SavedReader(run).events_shown(0, LONGEST_SHOWN, len(run.events)),
-        logs=run.logs,
-        tab="history",
-    )
-    build_instance(given)
+    reader = SavedReader(run)
+    for tab in ("steps", "data", "events", "logs", "history"):
+        context = RunContext(run.workflow, run.row, reader, run.saved_at, PageQuery(tab=tab), opened="new")
+        read_page(context, read_page_steps(context), LiveFacts())
+    if run.steps:
+        read_drawer(context, run.steps[0].seq, {})
 
 
 def _plain(value: object) -> object:

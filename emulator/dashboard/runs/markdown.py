@@ -6,17 +6,21 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from stepwell.emulator.dashboard.instance.panel import StepPanel
-from stepwell.emulator.dashboard.instance.view import InstanceView
+from stepwell.emulator.dashboard.instance.page import InstanceView
+from stepwell.emulator.dashboard.instance.step_drawer import StepDrawer
+from stepwell.emulator.dashboard.instance.steps import StepView
 from stepwell.emulator.dashboard.parts.errors import ErrorView
-from stepwell.emulator.dashboard.parts.text import cut, duration, exact
+from stepwell.emulator.dashboard.parts.text import cut, duration, exact, plural
 from stepwell.emulator.dashboard.runs.diff import DiffView
 from stepwell.emulator.dashboard.values.literals import as_json
 
 _VALUE: Final = 4_000
 
 
-def instance_markdown(view: InstanceView, params: str | None, output: str | None, now: int) -> str:
+def instance_markdown(
+    view: InstanceView, steps: Sequence[StepView], params: str | None, output: str | None, now: int
+) -> str:
+    """`steps` are the first ones; the text says how many it leaves out."""
     lines = [
         f"# {view.id}",
         "",
@@ -32,8 +36,9 @@ def instance_markdown(view: InstanceView, params: str | None, output: str | None
         "| step | kind | state | attempts | started | duration | |",
         "|---|---|---|---|---|---|---|",
     ]
-    for step in view.steps:
-        took = duration((step.ended_at if step.ended_at is not None else now) - step.started_at)
+    for step in steps:
+        start, end = step.span
+        took = duration((end if end is not None else now) - start)
         cells = (
             f"`{_cell(step.public_name)}`",
             step.kind_word,
@@ -44,34 +49,37 @@ def instance_markdown(view: InstanceView, params: str | None, output: str | None
             _cell(cut(step.summary, 200)),
         )
         lines.append("| " + " | ".join(cells) + " |")
+    if view.step_count > len(steps):
+        lines += ["", f"{plural(view.step_count - len(steps), 'more step')} not listed."]
     return "\n".join(lines) + "\n"
 
 
-def step_markdown(view: InstanceView, panel: StepPanel, output: str | None, now: int) -> str:
+def step_markdown(instance_id: str, workflow: str, drawer: StepDrawer, output: str | None, now: int) -> str:
     """`output` is the stored text, or None if hidden."""
-    step = panel.step
-    took = duration((step.ended_at if step.ended_at is not None else now) - step.started_at)
+    step = drawer.step
+    start, end = step.span
+    took = duration((end if end is not None else now) - start)
     lines = [
         f"# {_cell(step.public_name)}",
         "",
-        f"{step.kind_word} number {step.seq} of `{_cell(view.id)}` (Workflow `{_cell(view.workflow)}`): "
+        f"{step.kind_word} number {step.seq} of `{_cell(instance_id)}` (Workflow `{_cell(workflow)}`): "
         f"**{step.look.word}**, started {exact(step.started_at)}, {took}.",
         "",
-        *(f"- {setting.name}: {_cell(setting.value)}" for setting in panel.settings),
-        *((f"- called at `{_cell(panel.site.place)}`",) if panel.site is not None else ()),
-        *(f"- input: result of `{_cell(one.name)}`" for one in (panel.given.needs if panel.given else ())),
+        *(f"- {setting.name}: {_cell(setting.value)}" for setting in drawer.settings),
+        *((f"- called at `{_cell(drawer.site.place)}`",) if drawer.site is not None else ()),
+        *(f"- input: result of `{_cell(one.name)}`" for one in (drawer.given.needs if drawer.given else ())),
         *_value("Output", output),
-        *(_with_causes(panel.error) if panel.error is not None else ()),
+        *(_with_causes(drawer.error) if drawer.error is not None else ()),
     ]
-    if panel.attempts:
+    if drawer.attempts:
         lines += ["", "## Attempts", ""]
-    for one in panel.attempts:
+    for one in drawer.attempts:
         length = duration((one.ended_at if one.ended_at is not None else now) - one.started_at)
         error = f": {_cell(cut(one.error.text, 300))}" if one.error is not None else ""
         delay = f"; next attempt after {duration(one.delay_ms)}" if one.delay_ms is not None else ""
         lines.append(f"{one.number}. {one.look.word}, {exact(one.started_at)}, {length}{error}{delay}")
-    if panel.logs:
-        lines += ["", "## Logs", "", *_block([f"{line.level} {cut(line.text, 400)}" for line in panel.logs])]
+    if drawer.logs:
+        lines += ["", "## Logs", "", *_block([f"{line.level} {cut(line.text, 400)}" for line in drawer.logs])]
     return "\n".join(lines) + "\n"
 
 

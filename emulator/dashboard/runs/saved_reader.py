@@ -19,7 +19,7 @@ from stepwell.emulator.storage.records import (
     StepState,
     VersionRow,
 )
-from stepwell.emulator.storage.view_records import EventBrief, Sizes, StepStretch
+from stepwell.emulator.storage.view_records import EntryCounts, EventBrief, Sizes, StepOutline, StepStretch
 
 _ENDED_WELL: Final = StepState.COMPLETED
 
@@ -58,6 +58,12 @@ class SavedReader:
 
     def step(self, _: int, seq: int) -> StepRow | None:
         return self._steps.get(seq)
+
+    def step_outline(self, _: int) -> list[StepOutline]:
+        return [_outline(step) for step in self._run.steps]
+
+    def entry_counts(self, _: int) -> EntryCounts:
+        return EntryCounts(len(self._run.events), len(self._run.logs), len(self._run.history))
 
     def steps_of(self, _: int, seqs: Iterable[int]) -> list[StepRow]:
         return [self._steps[seq] for seq in seqs if seq in self._steps]
@@ -104,6 +110,9 @@ class SavedReader:
     def history_of(self, _: int, seqs: Iterable[int]) -> list[HistoryRow]:
         wanted = {None, *seqs}
         return [entry for entry in self._run.history if entry.step in wanted]
+
+    def history_page(self, _: int, after: int, limit: int) -> list[HistoryRow]:
+        return self.history(0, after, limit)
 
     def last_history(self, _: int, before: int | None, limit: int) -> list[HistoryRow]:
         return [entry for entry in self._run.history if before is None or entry.event_id < before][-limit:]
@@ -166,4 +175,20 @@ def _stretch(steps: Sequence[StepRow]) -> StepStretch:
         started_at=min(step.started_at for step in steps),
         ended_at=max(step.started_at if step.ended_at is None else step.ended_at for step in steps),
         failed=sum(step.state is StepState.FAILED for step in steps),
+    )
+
+
+def _outline(step: StepRow) -> StepOutline:
+    return StepOutline(
+        step.seq,
+        step.kind,
+        step.name,
+        step.count,
+        step.parent,
+        step.state,
+        step.attempts,
+        step.started_at,
+        step.ended_at,
+        step.due_at,
+        step.has_rollback,
     )

@@ -37,6 +37,7 @@ function go(key) {
 
 function press(key) {
   if (key === "/") return ["#q", "#with", "#step-filter"].some(focus);
+  if ((key === "j" || key === "k") && document.getElementById("panel")) return walk(key);
   if (key === "j" || key === "ArrowDown") return move(1, key);
   if (key === "k" || key === "ArrowUp") return move(-1, key);
   if (key === "Enter") return open();
@@ -55,6 +56,12 @@ function press(key) {
 /** No key does what cannot be undone: such a button has to ask first, or it only gets the focus. */
 function undoable(hot) {
   return hot.type !== "submit" || Boolean(hot.dataset.ask || hot.form?.dataset.ask) || hot.hasAttribute("data-undoable");
+}
+
+/** The next or previous step in the drawer. */
+function walk(key) {
+  document.querySelector(`[data-walk="${key}"]`)?.click();
+  return true;
 }
 
 function focus(selector) {

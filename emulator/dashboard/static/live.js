@@ -44,6 +44,7 @@ async function read() {
   if (list) address.searchParams.set("shown", [...list.children].map((row) => row.dataset.key).join("."));
   const answer = await fetch(address, { headers: { Accept: "text/html" } });
   if (answer.status >= 500) throw new Error(`answer ${answer.status}`);
+  if (answer.redirected) history.replaceState(null, "", answer.url);
   return new DOMParser().parseFromString(await answer.text(), "text/html");
 }
 
@@ -75,6 +76,17 @@ function keepFocus(change) {
   left.focus({ preventScroll: true });
 }
 
+/** The page of an instance changes in place, live or not; of a list only what is live does. */
+const inPlace = () => document.documentElement.dataset.watch || document.getElementById("view");
+
+/** Shows another view of the same page in place. */
+export function visit(address, { replace = false } = {}) {
+  if (!inPlace()) { location.href = address; return Promise.resolve(); }
+  history[replace ? "replaceState" : "pushState"](null, "", address);
+  dirty = true;
+  return redraw();
+}
+
 /** Links to the same page with something else chosen (a tab, a step) change it in place. */
 function followInPlace(event) {
   const link = event.target.closest?.("#main a[href]");
@@ -84,22 +96,25 @@ function followInPlace(event) {
   const target = new URL(link.getAttribute("href"), location.href);
   if (target.origin !== location.origin || target.pathname !== location.pathname || link.hasAttribute("download")) return;
   event.preventDefault();
-  history.pushState(null, "", target.pathname + target.search + target.hash);
   const focused = link.id || link.getAttribute("href");
-  dirty = true;
-  redraw().then(() => {
+  const walks = link.hasAttribute("data-walk");
+  const left = link.hasAttribute("data-close") ? document.querySelector("tr.is-open")?.id : null;
+  visit(target.pathname + target.search + target.hash).then(() => {
+    if (left) document.querySelector(`#${left} .open-row`)?.focus({ preventScroll: true });
     const again = document.getElementById(focused) || document.querySelector(`#main a[href="${CSS.escape(focused)}"]`);
     if (again && !document.activeElement.matches("a, button, input, select, textarea")) again.focus({ preventScroll: true });
     const moment = target.hash.startsWith("#entry-") ? document.getElementById(target.hash.slice(1)) : null;
     if (moment) moment.scrollIntoView({ block: "center" });
-    else document.getElementById("panel")?.scrollIntoView({ block: "nearest" });
+    if (walks) document.querySelector("tr.is-open")?.scrollIntoView({ block: "nearest" });
   });
 }
 
 export function startLive() {
+  if (inPlace()) {
+    document.addEventListener("click", followInPlace);
+    window.addEventListener("popstate", refresh);
+  }
   if (!document.documentElement.dataset.watch) return;
-  document.addEventListener("click", followInPlace);
-  window.addEventListener("popstate", refresh);
   insertAtClick(refresh);
   listen(refresh);
   document.addEventListener("visibilitychange", () => { if (!document.hidden && dirty) refresh(); });

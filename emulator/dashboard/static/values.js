@@ -16,7 +16,6 @@ export function startValues() {
   });
   document.addEventListener("input", (event) => {
     if (event.target.matches?.("input[data-search-value]")) search(event.target);
-    if (event.target.id === "step-filter") filter(event.target.value);
   });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !event.target.matches?.("input[data-search-value]")) return;
@@ -25,7 +24,6 @@ export function startValues() {
     next(event.target.closest(".value"), event.shiftKey ? -1 : 1);
   });
   document.addEventListener("redrawn", () => {
-    filter(document.getElementById("step-filter")?.value || "");
     for (const input of document.querySelectorAll("input[data-search-value]")) if (input.value) mark(input);
   });
 }
@@ -79,12 +77,4 @@ async function load(link) {
   link.closest(".leaf").replaceWith(...loaded.childNodes);
   if (!value.querySelector("a[data-part]")) delete value.dataset.cut;
   if (input?.value) mark(input);
-}
-
-/** Shows the steps whose name, type or state contains the text. */
-function filter(text) {
-  const wanted = text.trim().toLowerCase();
-  for (const row of document.querySelectorAll("[data-step-words]")) {
-    row.hidden = Boolean(wanted) && !row.dataset.stepWords.toLowerCase().includes(wanted);
-  }
 }

@@ -24,6 +24,16 @@ SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, du
        substr(error, 1, 4096), NULL, stream, sealed IS NOT NULL
 FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ? AND seq >= ? ORDER BY seq LIMIT ?;
 
+-- name: step_outline
+-- Every step of an instance, as a timeline groups them.
+SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, due_at, has_rollback
+FROM step WHERE instance = ? ORDER BY seq;
+
+-- name: entry_counts
+-- The history is counted in its rows, each of which holds one entry or two.
+SELECT (SELECT count(*) FROM event WHERE instance = ?1), (SELECT count(*) FROM log WHERE instance = ?1),
+       (SELECT coalesce(sum(iif(types >= 1000, 2, 1)), 0) FROM history WHERE instance = ?1);
+
 -- name: call_site
 SELECT step_config.site FROM step JOIN step_config ON step_config.key = step.config WHERE instance = ? AND seq = ?;
 
@@ -98,6 +108,11 @@ ORDER BY event_id;
 -- name: last_history
 SELECT event_id, types, at, step, attempt, substr(detail, 1, 4096) FROM history
 WHERE instance = ? AND event_id < ? ORDER BY event_id DESC LIMIT ?;
+
+-- name: history_page
+-- A row may hold two entries, the second of which is the first of the page.
+SELECT event_id, types, at, step, attempt, substr(detail, 1, 4096) FROM history
+WHERE instance = ? AND event_id >= ? ORDER BY event_id LIMIT ?;
 
 -- name: last_step_history
 SELECT event_id, types, at, step, attempt, substr(detail, 1, 4096) FROM history

@@ -30,13 +30,15 @@ def test_an_event_is_copied_with_the_payload_that_is_typed(shop: Running, open_p
     page = open_page(shop.instance_url("orders", "typed"))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.locator("#now textarea").first.fill('{"by": "Meera"}')
-    page.locator("#now .copies").get_by_role("button", name="curl").click()
+    page.locator("#now .send .menu summary").first.click()
+    page.locator("#now").get_by_role("button", name="curl").click()
     expect(page.locator(".toast")).to_contain_text("Copied: curl")
 
     assert """-d '{"by": "Meera"}'""" in page.evaluate("navigator.clipboard.readText()")
 
     page.locator("#now textarea").first.fill("{by")
-    page.locator("#now .copies").get_by_role("button", name="curl").click()
+    page.locator("#now .send .menu summary").first.click()
+    page.locator("#now").get_by_role("button", name="curl").click()
     expect(page.locator(".toast.bad")).to_contain_text("Invalid JSON")
 
 

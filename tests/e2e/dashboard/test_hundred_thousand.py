@@ -120,7 +120,7 @@ def test_an_instance_opens_and_changes_among_the_others(crowd: Running, open_pag
     page = open_page(crowd.instance_url("orders", "the-new-one"))
     page.get_by_role("button", name="Skip this sleep").click()
 
-    expect(page.locator("#now")).to_contain_text("waits for an event")
+    expect(page.locator("#now")).to_contain_text("Waiting for event")
 
 
 @pytest.mark.parametrize("query", ["", "/workflows/orders/instances/order-000001"])

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
+from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.dashboard.instance.attempts import tries_by_step
+from stepwell.emulator.dashboard.instance.outline import Choice
 from stepwell.emulator.dashboard.instance.passes import PassView, pass_views
 from stepwell.emulator.dashboard.instance.scale import AxisLabel, folded_scale
 from stepwell.emulator.dashboard.instance.steps import StepView, settings_of, step_output, step_views
-from stepwell.emulator.dashboard.instance.timeline import build_timeline
-from stepwell.emulator.storage.records import PassCause, PassRow, StepKind, StepState
+from stepwell.emulator.storage.records import PassCause, PassRow, Status, StepKind, StepState
 from tests.unit.dashboard.conftest import MakeHistory, MakeInstance, MakeStep
+from tests.unit.dashboard.drawing import timeline_of
 
 ERROR = json.dumps({"error": {"name": "Error", "message": "no"}, "retryDelayMs": 1_000})
 
@@ -76,7 +79,7 @@ def test_what_the_code_gives_is_no_default_whatever_it_equals(step: MakeStep) ->
 
     found = {one.name: one.default for one in settings_of(step(), defaults, {"limit", "delay", "backoff"})}
 
-    assert found == {"retries": False, "delay": False, "backoff": False, "timeout of an attempt": True}
+    assert found == {"Retry limit": False, "Retry delay": False, "Backoff": False, "Timeout": True}
 
 
 def test_defaults_of_a_config_are_told_apart_from_given_ones(step: MakeStep) -> None:
@@ -85,10 +88,10 @@ def test_defaults_of_a_config_are_told_apart_from_given_ones(step: MakeStep) -> 
     found = {one.name: (one.value, one.default) for one in settings_of(step(), defaults)}
 
     assert found == {
-        "retries": ("2", False),
-        "delay": ("1 s", True),
-        "backoff": ("linear", True),
-        "timeout of an attempt": ("10 min", True),
+        "Retry limit": ("2", False),
+        "Retry delay": ("1 s", True),
+        "Backoff": ("linear", True),
+        "Timeout": ("10 min", True),
     }
 
 
@@ -127,7 +130,7 @@ def test_an_axis_of_no_length_is_still_an_axis() -> None:
 def test_ticks_are_round_times_since_the_start_and_apart() -> None:
     ticks = folded_scale(1_000, 9_000, [(1_000, 9_000)]).ticks()
 
-    assert [tick.label for tick in ticks][:3] == ["+0 ms", "+1 s", "+2 s"]
+    assert [tick.label for tick in ticks][:3] == ["0", "+1 s", "+2 s"]
     assert all(b.at - a.at >= 6 for a, b in pairwise(ticks))
 
 
@@ -185,10 +188,10 @@ def test_a_row_has_a_piece_for_each_attempt_delay_and_rollback(
     row = instance(ended_at=2_500)
     steps = views(step(), tries=tries_by_step(entries))
 
-    timeline = build_timeline(row, steps, entries, now=2_500)
+    timeline = timeline_of(row, steps, entries, 2_500)
 
-    assert [piece.kind for piece in timeline.rows[1].pieces] == ["attempt", "delay", "attempt", "rollback"]
-    assert [piece.kind for piece in timeline.rows[0].pieces] == ["queued", "run"]
+    assert [piece.meaning for piece in timeline.rows[1].pieces] == ["failed", "delay", "succeeded", "rollback"]
+    assert [piece.meaning for piece in timeline.rows[0].pieces] == ["run"]
 
 
 def test_parallel_steps_overlap(instance: MakeInstance, step: MakeStep, history: MakeHistory) -> None:
@@ -200,12 +203,12 @@ def test_parallel_steps_overlap(instance: MakeInstance, step: MakeStep, history:
     )
     steps = views(step(seq=1), step(seq=2, name="ship"), tries=tries_by_step(entries))
 
-    _, first, second = build_timeline(instance(ended_at=1_500), steps, entries, now=1_500).rows
+    _, first, second = timeline_of(instance(ended_at=1_500), steps, entries, now=1_500).rows
 
     assert first.pieces[0].left == second.pieces[0].left
 
 
-def test_a_pending_sleep_grows_until_now(instance: MakeInstance, step: MakeStep) -> None:
+def pending_sleep(step: MakeStep) -> tuple[StepView, ...]:
     nap = step(
         "nap",
         kind=StepKind.SLEEP,
@@ -214,21 +217,126 @@ def test_a_pending_sleep_grows_until_now(instance: MakeInstance, step: MakeStep)
         due_at=9_000,
         config='{"durationMs":8000}',
     )
-
-    timeline = build_timeline(instance(), views(nap), [], now=3_000)
-
-    (piece,) = timeline.rows[1].pieces
-    assert piece.open
-    assert piece.title == "sleeping, 2 s"
+    return views(nap)
 
 
-def test_zooming_shows_only_what_lies_inside(instance: MakeInstance, step: MakeStep) -> None:
+def test_an_open_sleep_is_drawn_until_now_and_from_there_to_its_end(instance: MakeInstance, step: MakeStep) -> None:
+    timeline = timeline_of(instance(status=Status.WAITING), pending_sleep(step), [], 3_000)
+
+    elapsed, left, end = timeline.rows[1].pieces
+    assert (elapsed.title, left.title) == ("sleeping, 2 s", "until it wakes, 6 s")
+    assert timeline.now_at == left.left == elapsed.left + elapsed.width
+    assert (end.shape, end.left, timeline.end) == ("edge", 100, 9_000)
+
+
+def test_a_paused_run_draws_nothing_beyond_now(instance: MakeInstance, step: MakeStep) -> None:
+    row = instance(status=Status.PAUSED, paused_at=2_000)
+    timeline = timeline_of(row, pending_sleep(step), [], 3_000)
+
+    assert [piece.meaning for piece in timeline.rows[1].pieces] == ["wait"]
+    assert timeline.end == 3_000
+
+
+def test_a_finished_run_has_no_now_line_and_the_colour_of_its_status(
+    instance: MakeInstance, step: MakeStep, history: MakeHistory
+) -> None:
+    entries = history(
+        ("workflow_started", 1_000),
+        ("workflow_waiting", 1_500),
+        ("workflow_running", 1_800),
+        ("workflow_completed", 2_000),
+    )
+    timeline = timeline_of(instance(status=Status.COMPLETE, ended_at=2_000), views(step()), entries, 9_000)
+
+    (piece,) = timeline.rows[0].pieces
+    assert (piece.tone, piece.left, piece.width) == ("good", 0, 100)
+    assert timeline.now_at is None
+
+
+def test_a_due_retry_is_drawn_to_the_moment_of_its_next_attempt(
+    instance: MakeInstance, step: MakeStep, history: MakeHistory
+) -> None:
+    entries = history(("attempt_started", 1_000, 1, 1), ("attempt_errored", 1_500, 1, 1, ERROR))
+    row = step(state=StepState.RETRYING, ended_at=None, due_at=5_000)
+
+    timeline = timeline_of(instance(), views(row, tries=tries_by_step(entries)), entries, 2_000)
+
+    assert [piece.meaning for piece in timeline.rows[1].pieces] == ["failed", "delay", "ahead", "ahead"]
+    assert timeline.end == 5_000
+
+
+def test_a_step_out_of_the_range_keeps_its_row_and_says_when_it_ran(instance: MakeInstance, step: MakeStep) -> None:
     nap = step("nap", kind=StepKind.SLEEP, started_at=1_000, ended_at=2_000, config='{"durationMs":1000}')
+    late = step("late", seq=2, started_at=8_000, ended_at=8_500)
 
-    timeline = build_timeline(instance(ended_at=9_000), views(nap), [], now=9_000, window=(5_000, 6_000))
+    timeline = timeline_of(instance(ended_at=9_000), views(nap, late), [], 9_000, window=(5_000, 6_000))
 
     assert timeline.zoomed
-    assert [row.label for row in timeline.rows] == ["run()"]
+    assert [row.label for row in timeline.rows] == ["run()", "nap-1", "late-1"]
+    assert [(row.outside, row.is_later) for row in timeline.rows[1:]] == [("‹ at 0 ms", False), ("at 7 s ›", True)]
+
+
+def test_a_step_that_contains_steps_is_a_thin_bar(instance: MakeInstance, step: MakeStep) -> None:
+    outer, inner = step(ended_at=2_000), step("inner", seq=2, parent=1, started_at=1_200, ended_at=1_800)
+
+    timeline = timeline_of(instance(ended_at=2_000), views(outer, inner), [], 2_000)
+
+    assert [(piece.shape, piece.meaning) for piece in timeline.rows[1].pieces] == [("thin", "parent")]
+    assert timeline.rows[2].depth == 1
+
+
+def test_the_error_of_a_failed_step_is_on_its_row_root_cause_first(instance: MakeInstance, step: MakeStep) -> None:
+    error = ErrorInfo(
+        "RuntimeError", "no import", cause=ErrorInfo("ValueError", "x", cause=ErrorInfo("KeyError", "1"))
+    )
+    failed = step(state=StepState.FAILED, error=json.dumps(error.to_json()))
+
+    timeline = timeline_of(instance(ended_at=2_000), views(failed), [], 2_000)
+
+    assert timeline.rows[1].error == "KeyError: 1 → ValueError → RuntimeError: no import"
+
+
+def test_the_legend_has_what_is_drawn_and_nothing_else(
+    instance: MakeInstance, step: MakeStep, history: MakeHistory
+) -> None:
+    entries = history(("attempt_started", 1_000, 1, 1), ("attempt_completed", 1_100, 1, 1))
+    row = instance(status=Status.COMPLETE, ended_at=1_100)
+
+    timeline = timeline_of(row, views(step(), tries=tries_by_step(entries)), entries, 9_000)
+
+    assert [word for _, word in timeline.legend] == ["Succeeded"]
+
+
+def test_a_group_tells_its_median_its_slowest_and_how_many_were_retried(
+    instance: MakeInstance, step: MakeStep
+) -> None:
+    rows = [step("page", seq=n, count=n, started_at=1_000, ended_at=1_000 + n * 10) for n in range(1, 10)]
+    rows[8] = replace(rows[8], attempts=2)
+
+    choice = Choice(unfold=frozenset({1}))
+    timeline = timeline_of(instance(ended_at=2_000), views(*rows), [], 2_000, choice=choice)
+
+    group = timeline.rows[1].group
+    assert group is not None
+    assert (group.median, group.slowest, group.retried) == ("50 ms", "90 ms", 1)
+    assert "step=9" in group.slowest_url
+    assert "only=retried" in group.retried_url
+
+
+def test_a_map_of_the_whole_run_is_shown_from_fifty_steps_on(instance: MakeInstance, step: MakeStep) -> None:
+    rows = [step("page", seq=n, count=n, started_at=1_000 + n, ended_at=1_000 + n) for n in range(1, 51)]
+    row = instance(ended_at=2_000)
+
+    assert timeline_of(row, views(*rows[:49]), [], 2_000).map is None
+    whole, zoomed = (
+        timeline_of(row, views(*rows), [], 2_000).map,
+        timeline_of(row, views(*rows), [], 2_000, window=(1_250, 1_500)).map,
+    )
+    assert whole is not None
+    assert whole.window is None
+    assert zoomed is not None
+    assert zoomed.window is not None
+    assert [round(one) for one in zoomed.window] == [25, 25]
 
 
 def test_a_step_that_is_open_when_its_instance_has_ended_was_given_up(step: MakeStep, history: MakeHistory) -> None:
@@ -249,9 +357,10 @@ def test_what_was_given_up_goes_on_no_longer_than_its_instance(
         [step(state=StepState.IN_FLIGHT, ended_at=None)], tries_by_step(entries), {}, {1: ""}, over_at=1_050
     )
 
-    timeline = build_timeline(row, steps, entries, 9_000_000)
+    timeline = timeline_of(row, steps, entries, 9_000_000)
 
-    assert (timeline.rows[1].ended_at, timeline.end) == (1_050, 1_050)
+    assert timeline.rows[1].span is not None
+    assert (timeline.rows[1].span[1], timeline.end) == (1_050, 1_050)
 
 
 def test_an_attempt_without_an_end_failed_with_its_step(step: MakeStep, history: MakeHistory) -> None:
@@ -269,10 +378,10 @@ def replays(*rows: PassRow) -> tuple[PassView, ...]:
 def test_a_replay_is_marked_where_run_began_again_with_the_reason(instance: MakeInstance) -> None:
     passes = replays(PassRow(2, 5_000, PassCause.WAKE, 1))
 
-    timeline = build_timeline(instance(ended_at=9_000), (), [], now=9_000, passes=passes)
+    timeline = timeline_of(instance(ended_at=9_000), (), [], 9_000, passes=passes)
 
     (mark,) = timeline.rows[0].pieces
-    assert (mark.kind, round(mark.left)) == ("replay", 50)
+    assert (mark.meaning, round(mark.left)) == ("replay", 50)
     assert mark.title == "Replay 1: a sleep, wait or retry delay ended"
 
 
@@ -280,7 +389,7 @@ def test_a_replay_outside_of_what_is_zoomed_to_is_not_marked(instance: MakeInsta
     passes = replays(PassRow(2, 5_000, PassCause.EVENT, 1), PassRow(3, 7_000, PassCause.PROCESS, 1))
     window = (6_000, 8_000)
 
-    timeline = build_timeline(instance(ended_at=9_000), (), [], 9_000, window, None, passes)
+    timeline = timeline_of(instance(ended_at=9_000), (), [], 9_000, window=window, passes=passes)
 
     assert [piece.title for piece in timeline.rows[0].pieces] == [passes[1].title]
 

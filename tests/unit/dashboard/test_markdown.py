@@ -7,13 +7,12 @@ import json
 import pytest
 
 from stepwell.bindings.errors import ErrorInfo
-from stepwell.emulator.dashboard.instance.inputs import InstanceInputs
-from stepwell.emulator.dashboard.instance.view import build_instance
 from stepwell.emulator.dashboard.parts.errors import SourceFile, error_view
 from stepwell.emulator.dashboard.runs.diff import Run, compare
 from stepwell.emulator.dashboard.runs.markdown import diff_markdown, error_markdown, instance_markdown
-from stepwell.emulator.storage.records import InstanceValues, Status, WorkflowRow
+from stepwell.emulator.storage.records import InstanceValues, Status
 from tests.unit.dashboard.conftest import MakeInstance, MakeStep
+from tests.unit.dashboard.drawing import page_of
 
 STACK = 'Traceback (most recent call last):\n  File "/p/shop.py", line 2, in pay\n    charge(card)\nDeclined: no\n'
 
@@ -37,12 +36,11 @@ def test_a_fence_in_a_message_does_not_end_the_block() -> None:
     assert text == "## Error: E\n\n````\none\n```\n# two\n````\n"
 
 
-def test_a_run_tells_what_caused_its_error(workflow: WorkflowRow, instance: MakeInstance) -> None:
+def test_a_run_tells_what_caused_its_error(instance: MakeInstance) -> None:
     error = ErrorInfo("Declined", "no", None, ErrorInfo("ConnectionError", "the bank did not answer"))
     values = InstanceValues(None, None, json.dumps(error.to_json()), None, None)
-    given = InstanceInputs(workflow, instance(status=Status.ERRORED, ended_at=2), values, [], {}, [], 9, {})
 
-    text = instance_markdown(build_instance(given), None, None, 9)
+    text = instance_markdown(page_of(instance(status=Status.ERRORED, ended_at=2), values), (), None, None, 9)
 
     assert text.index("## Error: Declined") < text.index("## Caused by: ConnectionError")
     assert "the bank did not answer" in text
@@ -51,16 +49,12 @@ def test_a_run_tells_what_caused_its_error(workflow: WorkflowRow, instance: Make
 @pytest.mark.parametrize(
     ("status", "line"),
     [
-        (Status.COMPLETE, "Workflow `orders`. **Complete**: run() returned."),
-        (Status.WAITING, "Workflow `orders`. **Waiting**. Running code between steps."),
+        (Status.COMPLETE, "Workflow `orders`. **Complete**"),
+        (Status.WAITING, "Workflow `orders`. **Waiting**. Running code between steps"),
     ],
 )
-def test_a_run_tells_its_status_once(
-    status: Status, line: str, workflow: WorkflowRow, instance: MakeInstance, no_values: InstanceValues
-) -> None:
-    given = InstanceInputs(workflow, instance(status=status), no_values, [], {}, [], 9, {})
-
-    assert line in instance_markdown(build_instance(given), None, None, 9).splitlines()
+def test_a_run_tells_its_status_once(status: Status, line: str, instance: MakeInstance) -> None:
+    assert line in instance_markdown(page_of(instance(status=status)), (), None, None, 9).splitlines()
 
 
 def test_a_comparison_tells_what_was_slower(

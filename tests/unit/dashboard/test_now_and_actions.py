@@ -1,15 +1,11 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.dashboard.actions.buttons import buttons
 from stepwell.emulator.dashboard.instance.attempts import tries_by_step
 from stepwell.emulator.dashboard.instance.now import now_view
 from stepwell.emulator.dashboard.instance.steps import step_views
-from stepwell.emulator.dashboard.parts.errors import error_view
 from stepwell.emulator.engine.lifecycle import allowed
 from stepwell.emulator.storage.records import Status, StepKind, StepRow, StepState
 from tests.unit.dashboard.conftest import MakeHistory, MakeInstance, MakeStep
@@ -24,7 +20,7 @@ def test_a_sleep_can_be_skipped_from_its_item(instance: MakeInstance, step: Make
 
     view = now_view(instance(status=Status.WAITING), steps, payloads={})
 
-    assert view.sentence == "Sleeping."
+    assert view.sentence == "Sleeping"
     assert (view.items[0].kind, view.items[0].due_at) == ("sleeping", 9_000)
 
 
@@ -80,7 +76,7 @@ def test_while_it_rolls_back_the_handler_that_runs_is_told(
 
     view = now_view(instance(status=Status.ROLLING_BACK), steps, payloads={})
 
-    assert view.sentence == "Rolling back: rollback handlers run, newest step first. 0 of 2 steps rolled back."
+    assert view.sentence == "Rolling back, newest step first: 0 of 2 steps done"
     assert [(item.kind, item.step.name, item.attempt) for item in view.items] == [("undoing", "b", 1)]
 
 
@@ -94,31 +90,6 @@ def test_a_rollback_that_is_tried_again_tells_when_and_why(
     (item,) = now_view(instance(status=Status.ROLLING_BACK), steps, payloads={}).items
 
     assert (item.kind, item.due_at, item.attempt, item.last_error) == ("undoing again", 15_100, 2, "E: m")
-
-
-def test_an_errored_one_names_the_step_that_failed_with_its_error(instance: MakeInstance, step: MakeStep) -> None:
-    declined = ErrorInfo("Declined", "no funds", cause=ErrorInfo("IOError", "the bank is closed"))
-    failed = step(state=StepState.FAILED, error=json.dumps(declined.to_json()))
-    steps = step_views([failed], {}, {}, {1: ""}, over_at=5_000)
-
-    view = now_view(instance(status=Status.ERRORED, ended_at=5), steps, payloads={}, error=error_view(declined))
-
-    assert view.failure is not None
-    assert (view.failure.text, view.failure.cause) == ("Declined: no funds", "IOError: the bank is closed")
-    assert view.failure.step == steps[0]
-
-
-def test_a_step_whose_error_was_caught_is_not_blamed_for_a_later_one(
-    instance: MakeInstance, step: MakeStep
-) -> None:
-    failed = step(state=StepState.FAILED, error=json.dumps(ErrorInfo("Declined", "no funds").to_json()))
-    steps = step_views([failed], {}, {}, {1: ""}, over_at=5_000)
-    error = error_view(ErrorInfo("KeyError", "x"))
-
-    view = now_view(instance(status=Status.ERRORED, ended_at=5), steps, payloads={}, error=error)
-
-    assert view.failure is not None
-    assert view.failure.step is None
 
 
 def test_a_finished_one_has_nothing_under_way(instance: MakeInstance, step: MakeStep) -> None:
@@ -160,3 +131,12 @@ def test_only_the_possible_one_of_pause_and_resume_is_offered() -> None:
         reasons = {str(command): reason for command, reason in allowed(status).items()}
         shown = {button.command for button in buttons("w", "i", reasons, has_rollback=False)}
         assert shown & {"pause", "resume"} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("place", "words"), [(0, "Queued: next to start"), (2, "Queued: 2 ahead (concurrency limit)")]
+)
+def test_a_queued_one_says_how_many_are_ahead(instance: MakeInstance, place: int, words: str) -> None:
+    view = now_view(instance(status=Status.QUEUED), [], payloads={}, queue_place=place)
+
+    assert view.sentence == words

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from stepwell.emulator.dashboard.instance.steps import step_views
-from stepwell.emulator.dashboard.instance.timeline import build_timeline
 from stepwell.emulator.real_time import RealTime
 from stepwell.emulator.storage.records import ClockMove, StepKind
 from tests.unit.dashboard.conftest import MakeInstance, MakeStep
+from tests.unit.dashboard.drawing import timeline_of
 
 HOUR = 3_600_000
 
@@ -65,11 +65,11 @@ def test_a_sleep_that_was_moved_over_is_short_in_real_time(instance: MakeInstanc
     steps = step_views([nap], {}, {}, {1: ""})
     real_time = RealTime([ClockMove(1_100, 1_000 + HOUR, 0)], HOUR - 100)
 
-    moved, real = (
-        build_timeline(row, steps, [], now=1_500 + HOUR, real_time=time).rows[1] for time in (None, real_time)
-    )
+    moved = timeline_of(row, steps, [], 1_500 + HOUR).rows[1]
+    real = timeline_of(row, steps, [], 1_500 + HOUR, times=real_time).rows[1]
 
     assert moved.pieces[0].title == "sleeping, 1 h"
     assert real.pieces[0].title == "sleeping, 100 ms"
-    assert real.ended_at is not None
-    assert real.ended_at - real.started_at == 100
+    assert real.span is not None
+    assert real.span[1] is not None
+    assert real.span[1] - real.span[0] == 100

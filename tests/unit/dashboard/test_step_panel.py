@@ -35,18 +35,25 @@ async def defaults(api: Any, seq: int) -> list[str]:
 
 
 async def test_what_is_given_is_no_default_though_it_equals_one(shop: Any) -> None:
-    every = ["retries", "delay", "backoff", "timeout of an attempt"]
+    every = ["Retry limit", "Retry delay", "Backoff", "Timeout"]
 
     assert await defaults(shop, 1) == every
-    assert await defaults(shop, 2) == ["timeout of an attempt"]
+    assert await defaults(shop, 2) == ["Timeout"]
     assert await defaults(shop, 3) == every[:3]
 
 
-async def test_an_output_that_is_yet_to_come_is_said_to(shop: Any) -> None:
-    assert "pending" in (await shop.send("GET", f"{ONE}?step=4")).text.partition('id="panel"')[2]
+async def test_an_open_step_has_no_output_and_one_that_was_given_up_says_so(shop: Any) -> None:
+    assert "No output" not in (await shop.send("GET", f"{ONE}?step=4")).text.partition('id="panel"')[2]
 
     await shop.send("POST", f"{ONE}/do/terminate", data={"sure": "yes"})
     after = (await shop.send("GET", f"{ONE}?step=4")).text.partition('id="panel"')[2]
 
-    assert "pending" not in after
-    assert "none" in after
+    assert "Abandoned" in after
+
+
+async def test_only_config_that_differs_from_the_default_is_listed_with_the_default(shop: Any) -> None:
+    page = (await shop.send("GET", f"{ONE}?step=2")).text.partition('id="panel"')[2]
+
+    assert "<dt>Retry delay</dt>" in page
+    assert "<dt>Timeout</dt>" not in page
+    assert "Config" not in (await shop.send("GET", f"{ONE}?step=1")).text.partition('id="panel"')[2]
