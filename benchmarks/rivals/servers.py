@@ -74,7 +74,7 @@ def rivals(lopata: Path, bun: Path) -> Sequence[Rival]:
             instance_path=f"{ours}/workflows/rivals-wf/instances/",
             status_at="#now",
             paused="Paused.",
-            asleep="sleeps; wakes",
+            asleep="Sleeping in",
             page=("GET", ours, None),
             filtered=("GET", f"{ours}?status=errored", None),
             counts=("GET", f"{ours}/workflows", None),

@@ -45,24 +45,24 @@ class Stepwell:
 
     async def send_event(self, hand: Hand, name: str) -> None:
         await self._open(hand, name)
-        await hand.press(_button(hand, "Send “approved”"))
+        await hand.press(_button(hand, "Send event"))
         await sees(hand, "Complete", "#head")
 
     async def run_now(self, hand: Hand, name: str) -> None:
         await self._open(hand, name)
-        await hand.press(_button(hand, "Skip this sleep"))
+        await hand.press(_button(hand, "Skip sleep"))
         await sees(hand, "Complete", "#head")
 
     async def run_again(self, hand: Hand, name: str) -> None:
         await self._open(hand, name)
         again = await _again(hand)
-        await hand.press(_button(hand, "Restart from here: transform-1"))
+        await hand.press(_button(hand, "Restart from here: transform"))
         await hand.press(hand.page.locator("#ask .danger"))
         await sees(hand, again)
 
     async def differ(self, hand: Hand, name: str) -> None:
         await self._open(hand, name)
-        await hand.press(hand.page.get_by_role("link", name="Compare…", exact=True).first)
+        await hand.press(hand.page.get_by_role("link", name="Compare", exact=True).first)
         await hand.press(hand.page.get_by_role("link", name=f"{name}-too"))
         await sees(hand, "differ")
 
@@ -82,10 +82,10 @@ class Stepwell:
 
     async def duplicate(self, hand: Hand, name: str) -> None:
         await self._open(hand, name)
-        await hand.press(hand.page.get_by_role("link", name="Duplicate…", exact=True).first)
+        await hand.press(hand.page.get_by_role("link", name="Duplicate", exact=True).first)
         await hand.fill(hand.page.locator("textarea").first, _PARAMS)
         await hand.press(hand.page.locator("form button.primary").first)
-        await sees(hand, "fail", "#value-params")
+        await sees(hand, "From", ".head-facts")
 
     async def move_clock(self, hand: Hand, name: str) -> None:
         await hand.press(hand.page.locator("#side a[title='Clock']"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
@@ -22,7 +23,7 @@ def test_the_now_box_begins_high_in_a_window_of_360_px_and_the_lesser_actions_ar
     assert now["y"] < 300
     expect(page.get_by_role("button", name="Delete")).to_be_hidden()
 
-    page.locator(".actions .more summary").click()
+    page.locator("#head").get_by_label("More actions").click()
     expect(page.get_by_role("button", name="Delete")).to_be_visible()
     expect(page.get_by_role("link", name="Compare…")).to_be_visible()
 
@@ -43,7 +44,65 @@ def test_a_long_duration_stays_in_its_column_of_the_timeline(shop: Running, open
     shop.idle()
     shop.do(lambda: shop.engine.advance(123 * 86_400_000 + 45_000_000))
     page = open_page(shop.instance_url("orders", "long-nap"))
-    cells = page.locator("#step-rows td.num")
+    cells = page.locator("#step-rows .dur")
     expect(cells.first).to_contain_text("123 d 12 h")
 
     assert all(cells.evaluate_all("(all) => all.map((cell) => cell.scrollWidth <= cell.clientWidth)"))
+
+
+def test_the_timeline_begins_above_the_fold_however_long_the_error_is(shop: Running, open_page: Open) -> None:
+    shop.create("hostile", "long-error", {"name": "n"})
+    shop.idle()
+    page = open_page(shop.instance_url("hostile", "long-error"), width=1440)
+
+    rows = page.locator("#step-rows").bounding_box()
+    assert rows is not None
+    assert rows["y"] < 500
+
+
+def test_an_open_drawer_moves_no_row(shop: Running, open_page: Open) -> None:
+    shop.create("orders", "still", {"card": "bad", "limit": 0})
+    shop.idle()
+    page = open_page(shop.instance_url("orders", "still"), width=1440)
+    expect(page.locator("#live")).to_contain_text("Live")
+    places = "() => [...document.querySelectorAll('#step-rows tr')].map((row) => row.getBoundingClientRect().top)"
+    before = page.evaluate(places)
+    page.locator("#step-2 a").click()
+
+    expect(page.locator("#panel")).to_be_visible()
+    expect(page).to_have_url(re.compile("step=2"))
+    assert page.evaluate(places) == before
+
+
+def test_j_and_k_walk_the_steps_with_the_drawer_open(shop: Running, open_page: Open) -> None:
+    shop.create("quick", "walked", {})
+    shop.idle()
+    page = open_page(f"{shop.instance_url('quick', 'walked')}?step=1")
+    expect(page.locator("#live")).to_contain_text("Live")
+    page.keyboard.press("j")
+    expect(page.locator("#panel h2").first).to_have_text("transform")
+    page.keyboard.press("j")
+    expect(page.locator("#panel h2").first).to_have_text("store")
+    page.keyboard.press("k")
+    expect(page.locator("#panel h2").first).to_have_text("transform")
+
+    page.go_back()
+    expect(page.locator("#panel h2").first).to_have_text("store")
+
+
+def test_a_saved_page_of_a_run_stands_alone(shop: Running, open_page: Open) -> None:
+    shop.create("hostile", "kept-page", {"name": "<img src=x onerror=alert(1)>"})
+    shop.idle()
+    page = open_page(shop.base)
+    answer = page.request.get(f"{shop.instance_url('hostile', 'kept-page')}/run.html")
+
+    assert answer.headers["content-disposition"].startswith("attachment")
+    text = answer.text()
+    assert "__dashboard" not in text
+    assert "<script" not in text
+    assert "<img" not in text
+    page.set_content(text)
+    expect(page.locator("h1")).to_have_text("kept-page")
+    expect(page.locator("#error .msg")).to_contain_text("alert('error')")
+    expect(page.locator("#step-rows tr")).to_have_count(3)
+    expect(page.locator(".log-table tbody tr")).not_to_have_count(0)

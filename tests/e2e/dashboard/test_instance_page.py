@@ -41,7 +41,8 @@ def test_a_failed_one_says_at_once_where_and_why_and_offers_to_restart_from_ther
     page = open_page(shop.instance_url("orders", "why"))
 
     expect(page.locator("#error .title")).to_contain_text("in charge card, attempt 1 of 1")
-    expect(page.get_by_text("card bad was declined by the bank")).to_have_count(2)  # the error, and the row
+    expect(page.get_by_text("card bad was declined by the bank", exact=True)).to_have_count(1)
+    expect(page.locator("#step-2 .row-error")).to_have_text("CardDeclined: card bad was declined by the bank")
     expect(page.get_by_role("button", name="Restart from failed step")).to_be_in_viewport()
     expect(page.locator("#now")).to_have_count(0)
 

@@ -138,8 +138,7 @@ def test_duplicate_with_other_params(hand: Hand) -> None:
     hand.page.keyboard.press("Control+a")
     hand.page.keyboard.type('{"n": 7}')
     hand.click(hand.page.locator("form button.primary").first)
-    expect(hand.page.locator("#head")).to_be_visible()
-    hand.page.goto(f"{hand.page.url}&tab=data")
+    hand.page.get_by_role("link", name="Data", exact=True).click()
     expect(hand.page.locator("#value-params")).to_contain_text("n: 7")
 
     assert hand.clicks <= 4
