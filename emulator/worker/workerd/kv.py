@@ -6,6 +6,7 @@ The Worker that workerd brings itself stores in tables of another shape, which w
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,11 @@ KV_SERVICE: Final = "stepwell-kv"
 _OBJECT_SERVICE: Final = "stepwell-kv-object"
 _CLASS: Final = "KVNamespaceObject"
 _DATE: Final = "2023-07-24"  # Miniflare's own for this Worker
+#: A static or dynamic import, and the name of its module.
+_IMPORTED: Final = re.compile(r"""(?:^|[;}\s])(?:from|import)\s*\(?\s*["']([^"'\n]+)["']""", re.MULTILINE)
+#: How the names of modules begin that the runtime itself has.
+_BUILT_IN: Final = ("node:", "node-internal:", "cloudflare:", "workerd:")
+
 _WORKERS: Final = Path("dist") / "src" / "workers"
 
 
@@ -36,15 +42,27 @@ class WranglersKv:
 
     @staticmethod
     def of(miniflare: Path | None) -> WranglersKv | None:
-        """None where Miniflare is not installed, or lies otherwise."""
+        """None where Miniflare is not installed, or has other scripts than those known here."""
         if miniflare is None:
             return None
         workers = miniflare / _WORKERS
         shared = workers / "shared"
         imported = {"miniflare:shared": shared / "index.worker.js", "miniflare:zod": shared / "zod.worker.js"}
         found = WranglersKv(shared / "object-entry.worker.js", workers / "kv" / "namespace.worker.js", imported)
-        files = (found.entry, found.object, *imported.values())
-        return found if all(file.is_file() for file in files) else None
+        return found if found._is_known() else None
+
+    def _is_known(self) -> bool:
+        """Whether the scripts are of the kind that the configuration here is for.
+
+        One that imports a module we do not give, or has other names, would keep the whole runtime from starting.
+        """
+        try:
+            entry, held, *shared = (file.read_text() for file in (self.entry, self.object, *self.imported.values()))
+        except (OSError, UnicodeDecodeError):
+            return False
+        modules = {module for text in (entry, held, *shared) for module in _IMPORTED.findall(text)}
+        has_names = _CLASS in held
+        return has_names and all(name in self.imported or name.startswith(_BUILT_IN) for name in modules)
 
     def extension(self, folder: Path) -> dict[str, Node]:
         """The modules that the scripts import by name."""
