@@ -4,6 +4,7 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { describeError } from "./errors.mjs";
 import { runKey } from "./setup.mjs";
+import { callUnseen, constructUnseen, replaceMethod } from "./unseen.mjs";
 
 export const ERROR_HEADER = "Stepwell-Error";
 const NO_RESPONSE = "Incorrect type for Promise: the Promise did not resolve to 'Response'."; // workerd's words
@@ -11,33 +12,41 @@ const NO_RESPONSE = "Incorrect type for Promise: the Promise did not resolve to 
 /** The entrypoint class for a user's module. */
 export function frontOf({ default: handler = {} }) {
   return class extends WorkerEntrypoint {
-    async fetch(request) {
-      try {
-        tellRejections(this.ctx);
-        const response = await answer(handler, request, this.env, this.ctx);
-        if (!(response instanceof Response)) throw new TypeError(NO_RESPONSE);
-        return response;
-      } catch (error) {
-        console.error(error?.stack ?? error);
-        const headers = { [ERROR_HEADER]: await runKey.proof("error") };
-        return Response.json(describeError(error), { status: 500, headers });
-      }
+    fetch(request) {
+      tellRejections(this.ctx);
+      return answer(handler, request, this.env, this.ctx).then(checked).catch(errorAnswer);
     }
   };
 }
 
 function answer(handler, request, env, ctx) {
-  const target = typeof handler === "function" ? new handler(ctx, env) : handler;
-  if (typeof target.fetch !== "function") throw new TypeError("Handler does not export a fetch() function.");
-  return target.fetch(request, env, ctx);
+  const target = typeof handler === "function" ? constructUnseen(handler, [ctx, env]) : Promise.resolve(handler);
+  return target.then((object) => {
+    if (typeof object.fetch !== "function") throw new TypeError("Handler does not export a fetch() function.");
+    return callUnseen(object.fetch, object, [request, env, ctx]);
+  });
 }
 
-/** Logs what becomes of promises that `ctx.waitUntil` is given: workerd drops their errors. */
+function checked(response) {
+  if (!(response instanceof Response)) throw new TypeError(NO_RESPONSE);
+  return response;
+}
+
+async function errorAnswer(error) {
+  console.error(error?.stack ?? error);
+  const headers = { [ERROR_HEADER]: await runKey.proof("error") };
+  return Response.json(describeError(error), { status: 500, headers });
+}
+
+const watched = new WeakSet();
+
+/** From now on logs what becomes of promises that `ctx.waitUntil` is given: workerd drops their errors. */
 function tellRejections(ctx) {
-  const waitUntil = ctx.waitUntil.bind(ctx);
-  const told = (promise) => {
+  const prototype = Object.getPrototypeOf(ctx);
+  if (watched.has(prototype)) return;
+  watched.add(prototype);
+  replaceMethod(prototype, "waitUntil", (original, self, [promise]) => {
     Promise.resolve(promise).catch((error) => console.error(`Uncaught (in waitUntil) ${error?.stack ?? error}`));
-    waitUntil(promise);
-  };
-  Object.defineProperty(ctx, "waitUntil", { value: told, configurable: true, writable: true });
+    return original.call(self, promise);
+  });
 }

@@ -5,6 +5,7 @@ import { describeError } from "./errors.mjs";
 import { applyMigrations } from "./migrations.mjs";
 import { channel, runKey } from "./setup.mjs";
 import { Pass } from "./steps.mjs";
+import { hideEntrypoints } from "./unseen.mjs";
 import { readFrame, writeFrame } from "./wire.mjs";
 
 export const PATH = "/__stepwell/runs";
@@ -46,6 +47,7 @@ function aroundFetch(handler, around) {
 async function accept(request, user, ctx, env) {
   const [scheme, proof] = (request.headers.get("authorization") ?? "").split(" ");
   if (scheme !== "Stepwell" || !(await runKey.accepts("runs", proof))) return new Response(null, { status: 404 });
+  hideEntrypoints(ctx);
   const { 0: theirs, 1: ours } = new WebSocketPair();
   ours.accept();
   const send = (frame) => ours.send(frame);
@@ -64,7 +66,7 @@ async function accept(request, user, ctx, env) {
 function runPasses(send, user, ctx, env) {
   return (head, body) => {
     const pass = new Pass(send, channel, env);
-    pass.run(head, body, () => new user[head.class](ctx, env));
+    pass.run(head, body, user[head.class], ctx);
     return pass;
   };
 }

@@ -3,6 +3,7 @@
 // that nothing enumerates. That takes a fifth of the time of a step.
 import * as workers from "cloudflare:workers";
 import { AsyncLocalStorage } from "./stepwell_als.mjs";
+import { replaceMethod } from "./unseen.mjs";
 
 const SCOPE = Symbol("stepwell.scope");
 const storage = AsyncLocalStorage && new AsyncLocalStorage();
@@ -32,14 +33,14 @@ export function outside(fn) {
  */
 export function tagConsole() {
   for (const level of ["debug", "error", "info", "log", "trace", "warn"]) {
-    const original = console[level];
-    console[level] = (...args) => {
+    replaceMethod(console, level, (original, self, args) => {
       const scope = currentScope();
-      if (scope === undefined) return original.apply(console, args);
-      const tag = `[${scope.instanceId}${scope.step ? ` ${scope.step}` : ""}]`;
-      if (typeof args[0] === "string") args[0] = `${tag} ${args[0]}`;
-      else args.unshift(tag);
-      return original.apply(console, args);
-    };
+      return original.apply(console, scope === undefined ? args : tagged(scope, args));
+    });
   }
+}
+
+function tagged({ instanceId, step }, args) {
+  const tag = `[${instanceId}${step ? ` ${step}` : ""}]`;
+  return typeof args[0] === "string" ? [`${tag} ${args[0]}`, ...args.slice(1)] : [tag, ...args];
 }

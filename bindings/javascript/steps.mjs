@@ -5,6 +5,7 @@ import { NotSerialisable, TooLarge, describeError, reviveError } from "./errors.
 import { currentScope, within } from "./scope.mjs";
 import { callsOf, stepOf } from "./step.mjs";
 import { OutgoingStream, openStream } from "./streams.mjs";
+import { callUnseen, constructUnseen } from "./unseen.mjs";
 import { watchPasses } from "./watch.mjs";
 import { writeFrame } from "./wire.mjs";
 
@@ -27,22 +28,23 @@ export class Pass {
     this.#env = env;
   }
 
-  /** Runs run() once, and tells how it ended. `make` constructs the user's object. */
-  async run(head, body, make) {
+  /** Runs run() of an object of `Class` once, and tells how it ended. */
+  run(head, body, Class, ctx) {
     this.#limits = head.limits.map((most) => most ?? Infinity);
     this.#of = { workflowName: head.workflowName, instanceId: head.instanceId };
     if (head.watch) {
       watchPasses();
       this.#of.watch = this.#watch();
     }
-    try {
-      const output = await within(this.#of, this.#env, async () => {
-        return make().run(eventOf(head, body), stepOf(callsOf(this)));
-      });
-      this.#tell({ t: "returned" }, () => encode(output, this.#limits[1]));
-    } catch (error) {
-      this.#send(writeFrame({ t: "raised", error: describeError(error) }));
-    }
+    const running = within(this.#of, this.#env, () =>
+      constructUnseen(Class, [ctx, this.#env]).then((object) =>
+        callUnseen(object.run, object, [eventOf(head, body), stepOf(callsOf(this))]),
+      ),
+    );
+    running.then(
+      (output) => this.#tell({ t: "returned" }, () => encode(output, this.#limits[1])),
+      (error) => this.#send(writeFrame({ t: "raised", error: describeError(error) })),
+    );
   }
 
   /** Tells the engine what run() reads outside of steps, and which step races with another. */
@@ -75,26 +77,24 @@ export class Pass {
 
   // What the engine asks. An answer names `n`, the number of the question.
 
-  async callback({ id, n, ctx }) {
+  callback({ id, n, ctx }) {
     const call = this.#calls.get(id);
     const scope = { ...this.#of, step: `${ctx.step.name}-${ctx.step.count}`, call: n };
     this.#executing++;
-    await this.#answer(n, scope, () => Reflect.apply(call.callback, call.callback, [ctx]), call);
-    this.#executing--;
+    this.#answer(n, scope, () => callUnseen(call.callback, call.callback, [ctx]), call).then(() => this.#executing--);
   }
 
-  async delay({ id, n, ctx, error, of }) {
+  delay({ id, n, ctx, error, of }) {
     const delay = this.#calls.get(id)[of];
-    await this.#answer(n, this.#of, () => delay({ ctx, error: reviveError(error) }));
+    this.#answer(n, this.#of, () => callUnseen(delay, undefined, [{ ctx, error: reviveError(error) }]));
   }
 
   async rollback({ id, n, ctx, error, stepName, stream }, body) {
     const { rollback } = this.#calls.get(id);
     const output = stream === undefined ? (body === undefined ? undefined : decode(body)) : await this.#channel.stream(stream);
     const scope = { ...this.#of, step: stepName, call: n };
-    await this.#answer(n, scope, async () => {
-      await rollback({ ctx, error: reviveError(error), output, stepName });
-    });
+    const given = { ctx, error: reviveError(error), output, stepName };
+    this.#answer(n, scope, () => callUnseen(rollback, undefined, [given]).then(() => undefined));
   }
 
   async done({ id, same, stream }, body) {
@@ -130,14 +130,16 @@ export class Pass {
     return call;
   }
 
-  async #answer(n, scope, ask, call) {
-    let value;
-    try {
-      value = await within(scope, this.#env, ask);
-      if (call !== undefined && value instanceof ReadableStream) return this.#answerStream(n, value);
-    } catch (error) {
-      return this.#send(writeFrame({ t: "threw", n, error: describeError(error) }));
-    }
+  /** Answers question `n` with the outcome of the promise that `ask` gives; nothing may await what this returns. */
+  #answer(n, scope, ask, call) {
+    return within(scope, this.#env, ask).then(
+      (value) => this.#answerValue(n, value, call),
+      (error) => this.#send(writeFrame({ t: "threw", n, error: describeError(error) })),
+    );
+  }
+
+  #answerValue(n, value, call) {
+    if (call !== undefined && value instanceof ReadableStream) return this.#answerStream(n, value);
     this.#tell({ t: "value", n }, () => {
       if (call === undefined) return encode(value);
       return (call.kept[n] = encode(value, this.#limits[0]));
