@@ -232,6 +232,7 @@ class Session:
         self._watchdog.start()
         self._on_signals()
         _spare_the_collector()
+        engine.hold_code()  # of an earlier process, which may loop without an end and keep Ready from being printed
         try:
             await emulator.start()
             for problem in dict.fromkeys(emulator.notices.problems.values()):
@@ -243,6 +244,7 @@ class Session:
             self._print_token_notice()
             self._print_clock_notice(moves.skew_of(engine), engine.clock.now())
             await self._begin(emulator)
+            engine.release_code()
             await self._until_stopped(watching)
             self._print_stopping(engine.executing)
         except Exception:

@@ -42,6 +42,8 @@ class Core:
     handlers: int = 0
     #: The engine is about to stop: what runs may end, and nothing else begins.
     stopping: bool = False
+    #: Passes and rollbacks wait here before they call user code; None where nothing is held.
+    code_gate: asyncio.Event | None = None
 
     async def hold_while_stopping(self) -> None:
         """Returns at once, or never: what waits here when the engine stops is cancelled with its pass."""

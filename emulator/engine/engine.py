@@ -143,6 +143,15 @@ class Engine:
         self._passes.outcomes.retention.start()
         self._travel.keep_scaled()
 
+    def hold_code(self) -> None:
+        """Until `release_code` passes and rollbacks begin without calling user code, which may never return."""
+        self._core.code_gate = asyncio.Event()
+
+    def release_code(self) -> None:
+        gate, self._core.code_gate = self._core.code_gate, None
+        if gate is not None:
+            gate.set()
+
     @property
     def executing(self) -> int:
         """Callbacks of steps and rollback handlers that run right now."""

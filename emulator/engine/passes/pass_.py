@@ -127,6 +127,8 @@ class Pass:
         self._task = task
 
     async def _main(self, steps: PassSteps) -> None:
+        if self.core.code_gate is not None:
+            await self.core.code_gate.wait()
         try:
             await self._run_code(steps)
         except StorageError as error:  # of the engine's own reads

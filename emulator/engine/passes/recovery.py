@@ -175,6 +175,8 @@ class Recovery:
         task.add_done_callback(self._rolling_back.discard)
 
     async def _roll_back_again(self, instance: Instance) -> None:
+        if self._core.code_gate is not None:
+            await self._core.code_gate.wait()
         current_step.set(StepFrame(instance.workflow.name, instance.id, instance.key))
         progress = rollback_progress(self._core.store, instance.key)
         pass_, rollbacks, missing = await self.collect_rollbacks(instance)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import sys
 from asyncio.tasks import _unregister_task
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 from weakref import WeakSet
 
 from stepwell.bindings.escapes import is_ctrl_c
@@ -29,6 +30,8 @@ if TYPE_CHECKING or sys.platform != "win32":
 else:
     _Loop = asyncio.ProactorEventLoop
 
+
+AllTasks: TypeAlias = Callable[..., set[asyncio.Task[Any]]]
 
 _EMULATOR: Final = str(Path(__file__).parents[2])
 #: Methods through which code reaches a loop: its next turn, and whatever is to happen in it.
@@ -87,13 +90,31 @@ def run_on_worker_loop(main: Coroutine[Any, Any, None], last_s: float) -> None:
 
     Tasks and generators of user code get `last_s` seconds each to hear of the end. Nobody waits for threads.
     """
-    loop = WorkerLoop()
+    loop, all_tasks = WorkerLoop(), asyncio.all_tasks
     asyncio.set_event_loop(loop)
+    _set_all_tasks(_with_the_current(all_tasks))
     try:
         loop.run_until_complete(_and_end_the_rest(main, loop, last_s))
     finally:
+        _set_all_tasks(all_tasks)
         asyncio.set_event_loop(None)
         loop.close()
+
+
+def _set_all_tasks(all_tasks: AllTasks) -> None:
+    for module in (asyncio, asyncio.tasks):
+        vars(module)["all_tasks"] = all_tasks
+
+
+def _with_the_current(all_tasks: AllTasks) -> AllTasks:
+    """`asyncio.all_tasks` with the task that asks: the tasks of runs and steps are hidden only from other code."""
+
+    @functools.wraps(all_tasks)
+    def tasks_and_the_current(loop: asyncio.AbstractEventLoop | None = None) -> set[asyncio.Task[Any]]:
+        tasks, current = all_tasks(loop), asyncio.current_task(loop)
+        return tasks if current is None else tasks | {current}
+
+    return tasks_and_the_current
 
 
 async def _and_end_the_rest(main: Coroutine[Any, Any, None], loop: WorkerLoop, last_s: float) -> None:

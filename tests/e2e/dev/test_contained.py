@@ -344,3 +344,68 @@ def test_a_run_that_cancels_itself_goes_on_at_once(dev: Start, project: Project)
     server.create("itself", "one")
 
     assert server.until_status("itself", "one", "complete")["output"] == 2
+
+
+TASKS = """
+import asyncio
+
+from workers import WorkflowEntrypoint
+
+
+def others():
+    tasks = asyncio.all_tasks()
+    tasks.remove(asyncio.current_task())
+    return len(tasks)
+
+
+class Tasks(WorkflowEntrypoint):
+    async def run(self, event, step):
+        @step.do("count")
+        async def count():
+            await asyncio.sleep(0)
+            return others()
+
+        return [others(), await count()]
+"""
+
+
+def test_all_tasks_has_the_current_one_as_in_any_program(dev: Start, project: Project) -> None:
+    server = dev(project(TASKS, workflows=[{"name": "tasks", "binding": "TASKS", "class_name": "Tasks"}]))
+
+    server.create("tasks", "one")
+
+    assert server.until_status("tasks", "one", "complete")["output"] == [0, 0]
+
+
+LOOPS = """
+import time
+
+from workers import WorkflowEntrypoint
+
+
+class Loops(WorkflowEntrypoint):
+    async def run(self, event, step):
+        @step.do("first")
+        async def first():
+            return 1
+
+        await first()
+        print("loops", flush=True)
+        while True:
+            time.sleep(0.01)
+"""
+
+
+def test_an_unfinished_run_with_an_endless_loop_does_not_keep_stepwell_from_starting(
+    dev: Start, project: Project
+) -> None:
+    folder = project(LOOPS, workflows=[{"name": "loops", "binding": "LOOPS", "class_name": "Loops"}])
+    server = dev(folder)
+    server.create("loops", "one")
+    server.until_output("loops")
+    server.kill()
+
+    again = dev(folder)  # which waits for Ready
+
+    again.until_output("loops")
+    again.kill()
