@@ -12,7 +12,7 @@ from stepwell.emulator.clock import in_next_turn
 from stepwell.emulator.engine import durability
 from stepwell.emulator.storage import turn
 from stepwell.emulator.storage.records import StepKind, StepState
-from tests.conftest import World, _runner
+from tests.conftest import World, runner_of
 from tests.property.programs import RETRIES, Do, Parallel, Player, Program, Sleep, Wait
 from tests.property.trials import ERRORS, Faults, Trial, no_faults
 
@@ -45,7 +45,7 @@ def send_event(world: World) -> Awaitable[object] | None:
 
 
 async def result_with(faults: Faults) -> dict[str, object]:
-    return await Trial(_runner(Player(PROGRAM).flow), act=send_event).run(faults)
+    return await Trial(runner_of(Player(PROGRAM).flow), act=send_event).run(faults)
 
 
 def statements() -> Iterator[int]:
@@ -107,12 +107,12 @@ HANDLED: list[str] = []
 @pytest.mark.parametrize("name", ERRORS)
 async def test_an_error_at_any_statement_leaves_no_rollback_undone(name: str) -> None:
     HANDLED.clear()
-    whole = await Trial(_runner(rolls_back)).run(no_faults())
+    whole = await Trial(runner_of(rolls_back)).run(no_faults())
     assert list(dict.fromkeys(HANDLED)) == ["c", "b", "a"]
     for first in statements():
         HANDLED.clear()
         faults = Faults(ERRORS[name], first, 1)
-        result = await Trial(_runner(rolls_back)).run(faults)
+        result = await Trial(runner_of(rolls_back)).run(faults)
 
         where = f"{name} at statement {first}"
         assert result == whole, where

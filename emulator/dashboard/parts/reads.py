@@ -27,6 +27,7 @@ from stepwell.emulator.dashboard.parts.sources import Sources
 from stepwell.emulator.dashboard.parts.urls import part_text
 from stepwell.emulator.dashboard.runs.opened import OpenedRuns
 from stepwell.emulator.engine.lifecycle import Command, allowed
+from stepwell.emulator.histories.imported import Imported
 from stepwell.emulator.storage.records import InstanceRow, PageFilter, Status, WorkflowRow
 from stepwell.emulator.storage.store import StorageError
 from stepwell.emulator.storage.view_records import Cursor, ListPage, Order
@@ -55,7 +56,7 @@ class Reads:
         self.reader = parts.reader
         self.live = live
         self.sources = Sources(parts.folders)
-        self.opened = OpenedRuns()
+        self.opened = OpenedRuns(Imported.of(parts.settings.persist_to))
         #: What came of the last replays, by the key of the instance; the oldest are forgotten.
         self.replays: OrderedDict[int, ReplayView] = OrderedDict()
         self._counts: tuple[str, int, Counts] = ("", 0, {})

@@ -36,8 +36,9 @@ class Offered:
     ended_at: int | None
 
     @staticmethod
-    def of(row: InstanceRow) -> Offered:
-        return Offered(row.id, STATUS_LOOKS[row.status], row.created_at, row.started_at, row.ended_at)
+    def of(row: InstanceRow, prefix: str = "") -> Offered:
+        """`prefix` tells where the instance comes from."""
+        return Offered(f"{prefix}{row.id}", STATUS_LOOKS[row.status], row.created_at, row.started_at, row.ended_at)
 
 
 @dataclass(frozen=True, slots=True)

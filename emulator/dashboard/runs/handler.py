@@ -48,6 +48,9 @@ _OFFERED: Final = 30
 #: What is written of a run as Markdown: so many steps, and values of up to so many bytes.
 _STEPS_WRITTEN: Final = 200
 _VALUE_BYTES: Final = 48 * 1024
+_OFFERED_IMPORTED: Final = 6
+#: Before the id of an imported instance, where an id names another instance.
+_IMPORTED: Final = "imported:"
 
 
 class RunPages:
@@ -172,8 +175,14 @@ class RunPages:
             if before is None:
                 raise NotFound("The state before the restart is no longer available.")
             return compare(self._run(before, "", f"{found.row.id} before the restart"), mine)
-        second = self._reads.found_named(found.workflow, other)
+        second = self._other(found, other)
         return compare(*in_order(mine, self._side(second)))
+
+    def _other(self, found: Found, name: str) -> Found:
+        """Another instance of the Workflow, or with a prefix an imported one."""
+        if name.startswith(_IMPORTED):
+            return self._reads.opened.imported_copy(found.workflow.name, name.removeprefix(_IMPORTED))
+        return self._reads.found_named(found.workflow, name)
 
     def _side(self, found: Found) -> Run:
         """A side as far as it is compared: without history, events and logs."""
@@ -186,25 +195,24 @@ class RunPages:
 
     def _offered(self, found: Found) -> list[Offered]:
         rows = self._reads.reader.listed(PageFilter(workflow=found.workflow.key), ListPage(_OFFERED))
-        return [Offered.of(row) for row in rows if row.id != found.row.id]
+        imported = [Offered.of(run.row, _IMPORTED) for _, run in self._reads.opened.imported(found.workflow.name)]
+        # A copy of this very instance is what people compare with first.
+        imported.sort(key=lambda offered: offered.id != f"{_IMPORTED}{found.row.id}")
+        return [*imported[:_OFFERED_IMPORTED], *(Offered.of(row) for row in rows if row.id != found.row.id)]
 
     # -- from a file
     def open_form(self, request: Request) -> Response:
         return self._saved_runs(request, "")
 
     def _saved_runs(self, request: Request, problem: str) -> Response:
-        runs = [
-            {
-                "id": run.row.id,
-                "workflow": run.workflow.name,
-                "look": STATUS_LOOKS[run.row.status],
-                "saved_at": run.saved_at,
-                "url": Urls().opened(key).page(),
-            }
-            for key, run in self._reads.opened.all()
-        ]
+        opened = self._reads.opened
         frame = self._reads.frame(request, "Saved runs", section="open")
-        return page(request, "open.html", frame, {"problem": problem, "runs": runs}, 400 if problem else 200)
+        context = {
+            "problem": problem,
+            "runs": [_saved_row(key, run) for key, run in opened.all()],
+            "imported": [_saved_row(key, run) for key, run in opened.imported()],
+        }
+        return page(request, "open.html", frame, context, 400 if problem else 200)
 
     async def open_file(self, request: Request) -> Response:
         async with request.form() as form:
@@ -224,6 +232,19 @@ class RunPages:
         except WRONG as error:
             problem = f"The file is incomplete or invalid: {error!r}"
         return self._saved_runs(request, problem)
+
+
+def _saved_row(key: str, run: SavedRun) -> dict[str, Any]:
+    """A row of the lists of saved and imported runs."""
+    return {
+        "id": run.row.id,
+        "workflow": run.workflow.name,
+        "look": STATUS_LOOKS[run.row.status],
+        "saved_at": run.saved_at,
+        "origin": run.origin,
+        "unknown": len(run.unknown_results()),
+        "url": Urls().opened(key).page(),
+    }
 
 
 def _try_to_show(run: SavedRun) -> None:
