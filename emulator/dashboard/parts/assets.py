@@ -16,8 +16,10 @@ from typing import Final
 STYLES: Final = "style.css"
 SCRIPT: Final = "app.js"
 _IMPORT: Final = re.compile(r'^import \{ ([\w, ]+) \} from "\./(\w+)\.js";$', re.MULTILINE)
-#: Comments that have lines of their own, and indentation: a fifth of the scripts.
-_REMARK: Final = re.compile(r"^(?:\s*//[^\n]*\n|\s*/\*\*(?:[^*]|\*(?!/))*\*/\n|[ ]+|\n)", re.MULTILINE)
+#: Comments, and indentation: a fifth of the scripts.
+_REMARK: Final = re.compile(
+    r"^(?:\s*//[^\n]*\n|\s*/\*\*(?:[^*]|\*(?!/))*\*/\n|[ ]+|\n)|[ ]+// [^\n]*$", re.MULTILINE
+)
 _EXPORT: Final = re.compile(r"^export ((?:async )?function (\w+))", re.MULTILINE)
 
 

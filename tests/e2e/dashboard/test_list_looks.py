@@ -37,7 +37,7 @@ def test_new_rows_and_what_is_chosen_stay_in_sight_while_one_scrolls(
 
     shop.create("quick", f"quick-far-up-{width}", {})
     expect(page.locator("#fresh")).to_have_text("Show 1 new instance")
-    for seen in ("#fresh", "[data-picked-count]", "#bulk button[value='pause']"):
+    for seen in ("#fresh", "[data-picked-count]", "#bulk button[value='restart']"):
         expect(page.locator(seen)).to_be_in_viewport(ratio=1)
     page.screenshot(path=screenshots / f"list-scrolled-{width}.png")
     page.locator("#fresh").click()
