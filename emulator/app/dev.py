@@ -117,10 +117,12 @@ class Source:
     path: Path
     flags: Mapping[str, Any]
     env_files: Sequence[Path]
+    #: What replaces the entry of the configuration.
+    main: Path | None = None
 
     def open(self) -> Opened:
         """Open the project. Raises `ConfigError`."""
-        return open_project(self.path, self.flags, env_files=self.env_files, environ=os.environ)
+        return open_project(self.path, self.flags, env_files=self.env_files, environ=os.environ, main=self.main)
 
 
 def _with_folder(sources: Sequence[Source], opened: Sequence[Opened], printer: Printer) -> None:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from stepwell.emulator.app.assembly import Emulator, WorkerHosts, definition_of
-from stepwell.emulator.app.dev import Session, run_session
+from stepwell.emulator.app.command_session import CommandSession
+from stepwell.emulator.app.dev import Session, Source, run_session
 from stepwell.emulator.app.dev_hint import runs_vitest
 from stepwell.emulator.app.state_folder import StateFolder, StateFolderError
 from stepwell.emulator.config import ConfigError, DevServerOpened, Opened, Project, WorkflowConfig, open_dev_server
@@ -27,9 +28,7 @@ from stepwell.emulator.terminal.follower import Follower
 from stepwell.emulator.terminal.logs import configure_logging
 from stepwell.emulator.terminal.printer import Printer
 from stepwell.emulator.terminal.user_output import UserOutput
-from stepwell.emulator.worker.devserver.command import Command
 from stepwell.emulator.worker.devserver.environment import (
-    URL_VARIABLE,
     command_environment,
     read_session,
     session_file,
@@ -51,8 +50,6 @@ Introspection: TypeAlias = Callable[[Engine], Introspect]
 _FIRST_PORT: Final = 8790
 _PORTS: Final = 20
 _PREFIX: Final = "[stepwell]"
-#: Seconds that the command has to end after Ctrl-C before it is asked again, and then again.
-_GRACE_S: Final = 5.0
 #: The first version of Node that can load the preload.
 _OLDEST_NODE: Final = 20
 
@@ -64,15 +61,21 @@ def run_dev_server(
     flags: Mapping[str, Any],
     env_files: Sequence[Path],
     introspection: Introspection | None = None,
+    main: Path | None = None,
 ) -> str | int:
     """Run the command until it ends. Returns its exit code, or the message if Stepwell can't start.
 
-    Without a command, run until stopped: dev servers come by `stepwell env`.
+    Without a command, run until stopped: dev servers come by `stepwell env`. `main` is the module of the Workflows
+    if the command only calls them: then they run here.
     """
     printer = Printer(sys.stdout, prefix=_PREFIX)
     configure_logging(printer, is_of_user_code)
     raise_limit()
     try:
+        if main is not None:
+            return _run_beside(
+                Source(path, {**flags, "config": next(iter(configs), None)}, env_files, main), command, printer
+            )
         opened = [
             open_dev_server(path, {**flags, "config": config}, env_files=env_files, environ=os.environ)
             for config in (configs or (None,))
@@ -83,8 +86,28 @@ def run_dev_server(
         return _run(opened, command, printer, introspection)
     except FileNotFoundError as error:
         return f"Can't run {error.filename}: no such command."
-    except (ConfigError, StateFolderError, StorageError, PortInUse) as error:
+    except (ConfigError, StateFolderError, StorageError, PortInUse, WorkerLoadError) as error:
         return str(error)
+
+
+def _run_beside(source: Source, command: Sequence[str], printer: Printer) -> int:
+    """Run the Workflows of a module here, and the command beside them."""
+    opened = source.open()
+    chosen = open_dev_server(source.path, source.flags, environ=os.environ)
+    sock = _bind_first(opened.settings.host, _ports(chosen))
+    sessions: list[CommandSession] = []
+
+    def build(folder: StateFolder) -> Session:
+        sessions.append(CommandSession([source], [opened], opened.settings, folder, printer, command))
+        return sessions[0]
+
+    run_session(sock, opened.settings, build)
+    return sessions[0].exit_code
+
+
+def _ports(opened: DevServerOpened) -> list[int]:
+    """The ports to try: the chosen one, or ours."""
+    return list(range(_FIRST_PORT, _FIRST_PORT + _PORTS)) if opened.any_port else [opened.settings.port]
 
 
 class NotRunning(Exception):
@@ -140,10 +163,7 @@ def _run(
     for each in opened:
         if each.problem is not None:
             printer.text(printer.style(each.problem, "yellow"))
-    ports = [settings.port]
-    if opened[0].any_port:
-        ports = list(range(_FIRST_PORT, _FIRST_PORT + _PORTS))
-    sock = _bind_first(settings.host, ports)
+    sock = _bind_first(settings.host, _ports(opened[0]))
     projects = [Opened(each.settings, each.project) for each in opened if each.project is not None]
     session: DevServerSession | None = None
 
@@ -174,11 +194,8 @@ def _bind_first(host: str, ports: Sequence[int]) -> Any:
     return bind(host, ports[-1])
 
 
-class DevServerSession(Session):
+class DevServerSession(CommandSession):
     """One `stepwell dev -- COMMAND`, from start to stop."""
-
-    _waits_for_others = True
-    _runs_user_code = False
 
     def __init__(
         self,
@@ -189,22 +206,16 @@ class DevServerSession(Session):
         command: Sequence[str],
         introspection: Introspection | None,
     ) -> None:
-        super().__init__((), opened, first.settings, folder, printer)
-        self._command = command
+        super().__init__((), opened, first.settings, folder, printer, command)
         self._introspection = introspection
-        self._running: Command | None = None
         self._emulator: Emulator | None = None
         self._built: DevServerHosts | None = None
         self._loading = asyncio.Lock()
         self._watches: dict[Path, asyncio.Task[None]] = {}
         #: Names of the Workflows that were printed last, by Worker.
         self._names: dict[str, str] = {}
-        self.exit_code = 0
 
     # -- parts of the session
-    def _print_dev_server_hint(self, projects: Sequence[Project]) -> None:
-        """It is what the user has typed."""
-
     def _output(self, engine: Engine, follower: Follower) -> UserOutput:
         return UserOutput(self._printer, engine.store, engine.clock.now, follower.note, prints=False)
 
@@ -221,26 +232,12 @@ class DevServerSession(Session):
         )
         return self._built
 
-    async def _begin(self, emulator: Emulator) -> None:
+    async def _listen(self, emulator: Emulator) -> Path:
         assert self._built is not None
         self._emulator = emulator
-        file = await self._built.listen()
-        if self._command:
-            environ = {**os.environ, **command_environment(file, os.environ), URL_VARIABLE: emulator.url}
-            self._running = Command.start(self._command, environ)
-            self._running.exited.add_done_callback(lambda _: self._stopping.set())
-
-    def _stop_on(self, number: int) -> None:
-        if self._running is not None:
-            self._running.interrupt(number)
-        self._stopping.set()
+        return await self._built.listen()
 
     async def _until_stopped(self, watching: Sequence[asyncio.Task[None]]) -> None:
-        await self._stopping.wait()
-        if self._running is not None:
-            await self._running.stop(_GRACE_S)
-            self.exit_code = self._running.exited.result()
-        self._watchdog.stopping()
         await super()._until_stopped([*watching, *self._watches.values()])
 
     async def _watch_files(self, emulator: Emulator) -> list[asyncio.Task[None]]:

@@ -77,6 +77,12 @@ class DevCommand(click.Command):
 @click.option(
     "--attach", is_flag=True, help="Run no Worker here: wait for dev servers that `stepwell env` has prepared."
 )
+@click.option(
+    "--main",
+    "main_module",
+    type=click.Path(path_type=Path),
+    help="Module of the Workflows, for a COMMAND that calls them with getPlatformProxy().",
+)
 @_options
 @click.pass_context
 def dev(
@@ -86,6 +92,7 @@ def dev(
     env_files: tuple[Path, ...],
     config: tuple[str, ...],
     attach: bool,
+    main_module: Path | None,
     **flags: Any,
 ) -> None:
     """Run the Worker in PATH (default: current folder) with its Workflows, dashboard and REST API.
@@ -93,7 +100,7 @@ def dev(
     With `-- COMMAND`, run your own dev server (such as `-- npm run dev`) with its Workflows in Stepwell.
     """
     command: tuple[str, ...] = ctx.meta[_COMMAND]
-    runs_worker = not command and not attach
+    runs_worker = not command and not attach and main_module is None
     notices = _use_environments(path or Path(), config) if runs_worker else []
     from stepwell.emulator.app.dev import leave_threads, run_dev
 
@@ -104,7 +111,9 @@ def dev(
             from stepwell.emulator.app.dev_server import run_dev_server
             from stepwell.emulator.testing.dev_introspection import DevIntrospection
 
-            outcome = run_dev_server(path or Path(), command, config, flags, env_files, DevIntrospection)
+            outcome = run_dev_server(
+                path or Path(), command, config, flags, env_files, DevIntrospection, main_module
+            )
         else:
             outcome = run_dev(path or Path(), config, flags, env_files, notices)
         code = outcome if isinstance(outcome, int) else 0 if outcome is None else 1

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from stepwell.emulator.config.dev_vars import DevVars, load_dev_vars
 from stepwell.emulator.config.environments import requested_environment, select_environment, select_redirected
@@ -26,6 +26,11 @@ from stepwell.emulator.config.settings import (
     variable_layer,
 )
 from stepwell.emulator.config.wrangler import read_worker
+
+#: Keys about what a framework builds and serves.
+_OF_PAGES: Final = frozenset(
+    {"main", "assets", "site", "build", "no_bundle", "rules", "base_dir", "find_additional_modules"}
+)
 
 
 class Project(NamedTuple):
@@ -84,6 +89,7 @@ def read_project(
     env_files: Sequence[Path] = (),
     environ: Mapping[str, str],
     bundled_elsewhere: bool = False,
+    main: Path | None = None,
 ) -> Project:
     """`load_project` for a file that was found already, as when it changed. `read_worker` has the last argument."""
     raw = read_config(found.path)
@@ -94,6 +100,8 @@ def read_project(
         selected = select_redirected(raw, requested, problems)
     else:
         selected = select_environment(raw, requested, found.path.name, problems)
+    if main is not None:
+        selected = selected._replace(raw=_only_classes(selected.raw, main))
     check_file(raw, selected, problems)
     problems.raise_errors(heading)
     config = read_worker(selected, found.path.parent, problems, bundled_elsewhere=bundled_elsewhere)
@@ -101,6 +109,11 @@ def read_project(
     assert config is not None, "read_worker reports a problem when it has no record"
     dev_vars = load_dev_vars(config, environ, problems, env_files=env_files)
     return Project(config, found, dev_vars, tuple(problems.warnings))
+
+
+def _only_classes(raw: Mapping[str, object], main: Path) -> dict[str, object]:
+    """The configuration of a Worker that holds a project's Workflows while a framework serves its pages."""
+    return {**{key: value for key, value in raw.items() if key not in _OF_PAGES}, "main": os.path.abspath(main)}
 
 
 class Opened(NamedTuple):
@@ -116,8 +129,11 @@ def open_project(
     *,
     env_files: Sequence[Path] = (),
     environ: Mapping[str, str],
+    main: Path | None = None,
 ) -> Opened:
     """The project that `start` lies in and the settings in force: what `stepwell dev` needs to begin.
+
+    `main` replaces the entry, for a Worker of Workflows beside a framework.
 
     `flags` are the options of the command line by the names of `setting_table.TABLE`, None where not given;
     `compat` and `limits` take NAME=VALUE texts or mappings. Raises `ConfigError`; nothing is written.
@@ -127,7 +143,7 @@ def open_project(
     found = find_config(start, cast("Path | None", lookup("config", outer, problems)))
     layers = (*outer, file_layer(found.folder, problems))
     settings = resolve_settings(found.folder, found.path, layers, problems)
-    project = read_project(found, env_name=settings.env, env_files=env_files, environ=environ)
+    project = read_project(found, env_name=settings.env, env_files=env_files, environ=environ, main=main)
     # Only now is it known what the wrangler file says about host and port; they rank below our own settings.
     dev = dev_layer(project.config.dev, found.path.name)
     settings = resolve_settings(found.folder, found.path, (*layers, dev), problems)

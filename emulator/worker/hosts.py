@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stepwell.emulator.worker.neighbours import Registry
     from stepwell.emulator.worker.python.host import PythonHost
     from stepwell.emulator.worker.workerd.calls import PythonService
+    from stepwell.emulator.worker.workerd.config import EngineAddress
     from stepwell.emulator.worker.workerd.host import JavaScriptRuntime, JavaScriptWorker
     from stepwell.emulator.worker.workerd.stand_in import StandIn
 
@@ -137,6 +138,11 @@ class Hosts:
     def _python_services(self) -> dict[str, PythonService]:
         """The Python Workers, for the runtime."""
         return {host.name: cast("PythonHost", host).service() for host in self.all if host.language == "python"}
+
+    @property
+    def calls(self) -> EngineAddress | None:
+        """Where binding calls from outside of the runtime go; None before it has started."""
+        return self._runtime.calls if self._runtime is not None else None
 
     # -- the runtime
     def _shared_runtime(self) -> JavaScriptRuntime:

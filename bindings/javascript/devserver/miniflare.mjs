@@ -1,7 +1,7 @@
 // Stepwell in the place of miniflare's Workflows engine: a subclass of `Miniflare` that puts our entry in front of the Workers
 // which hold Workflow classes, and tells the engine where; and the plugin for Workflows, which gives our binding.
 import { createHash, randomUUID } from "node:crypto";
-import { BINDING, bindingModules, entryOf, passModules } from "./modules.mjs";
+import { BINDING, bindingModules, entryOf, importInNode, passModules } from "./modules.mjs";
 import { Registration, readSession, say } from "./session.mjs";
 import { RUNS, UnknownShape, importsLater, shapeOf } from "./shapes.mjs";
 
@@ -123,6 +123,12 @@ function hostBindings(options) {
   return [engineBinding("__STEPWELL_ENGINE"), json("__STEPWELL", settings)];
 }
 
+/** A binding in Node itself. */
+async function nodeBinding(workflow) {
+  const [{ Channel }, { RunKey }, { WorkflowImpl }] = await Promise.all(["bridge", "run_key", "workflow"].map(importInNode));
+  return new WorkflowImpl(new Channel({ fetch: globalThis.fetch }, `http://${session.engine}`, new RunKey(session.token)), workflow);
+}
+
 // -- the class
 
 function extendClass(Base) {
@@ -130,6 +136,7 @@ function extendClass(Base) {
     #id = randomUUID();
     #given;
     #hosts;
+    #first; // the name of the first Worker
     #registration;
     #told;
     #imports = new Set(); // Workers that import their code by themselves, and whose tool has given them the means
@@ -139,6 +146,8 @@ function extendClass(Base) {
       super(options);
       this.#given = given;
       this.#hosts = hosts;
+      const [first] = workersOf(given);
+      this.#first = first && shapeOf(first).name(first);
       const { dispatchFetch } = this; // a property of each object, in all versions
       this.dispatchFetch = async (input, init) => {
         const response = await dispatchFetch(input, init);
@@ -171,6 +180,19 @@ function extendClass(Base) {
       const before = this.#imports.size;
       for (const { name } of this.#hosts) if (route === null || route === name) this.#imports.add(name);
       if (this.#imports.size > before) await this.#tell();
+    }
+
+    /**
+     * As theirs. wrangler's getPlatformProxy() takes the Workflows of the project itself out of the options, with a warning:
+     * Stepwell has read the same configuration and names them.
+     */
+    async getBindings(worker) {
+      const bindings = await super.getBindings(worker);
+      const byWorker = session.bindings ?? {};
+      const [only, ...others] = Object.values(byWorker);
+      const missing = byWorker[worker ?? this.#first] ?? (others.length ? {} : only) ?? {};
+      for (const [binding, workflow] of Object.entries(missing)) bindings[binding] ??= await nodeBinding(workflow);
+      return bindings;
     }
 
     async dispose() {

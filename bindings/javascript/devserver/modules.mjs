@@ -32,6 +32,18 @@ export function bindingModules() {
   return [...shared.map(([name, text]) => ({ name: `stepwell:${name}`, esModule: renamed(text), internal: true })), binding];
 }
 
+/** A module of the binding, for Node: as it is there, with what it imports. */
+export function importInNode(name) {
+  const urls = {};
+  const urlOf = (each) =>
+    (urls[each] ??= `data:text/javascript;base64,${Buffer.from(
+      read(each)
+        .replace(WORKERS, "const $1 = { env: {} };")
+        .replaceAll(IMPORT, (_, quote, imported) => JSON.stringify(urlOf(imported))),
+    ).toString("base64")}`);
+  return import(urlOf(name));
+}
+
 /** The texts of the modules that take the engine's passes, by name. */
 export const passModules = () => withImports(["runs", "setup"], { stepwell_als: ALS });
 

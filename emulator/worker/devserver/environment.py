@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -28,10 +28,13 @@ class Session:
     token: str
     #: Whether that engine has stopped. The next one takes the same port and token, for dev servers that go on.
     ended: bool = False
+    #: Bindings by Worker and name, as names of Workflows: for `getPlatformProxy()`, which leaves them out.
+    bindings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def write(self) -> None:
         """Writes the file, for its owner only."""
-        data = {"engine": f"127.0.0.1:{self.port}", "token": self.token, "ended": self.ended}
+        address = f"127.0.0.1:{self.port}"
+        data = {"engine": address, "token": self.token, "ended": self.ended, "bindings": self.bindings}
         write_private(self.file, json.dumps(data))
 
 

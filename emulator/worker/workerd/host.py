@@ -114,6 +114,11 @@ class JavaScriptRuntime:
         return self._hosts[name]
 
     @property
+    def calls(self) -> EngineAddress:
+        """Where binding calls go."""
+        return EngineAddress(self._calls.port, self._calls.token)
+
+    @property
     def generation(self) -> RuntimeGeneration | None:
         """The process that takes requests now."""
         return self._generation
