@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import Context
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,19 +53,23 @@ def locate_thread(thread: int) -> BlockedAt:
     frame = sys._current_frames().get(thread)
     if frame is None:
         return BlockedAt()
-    entries = [
-        entry
-        for entry in traceback.extract_stack(frame)
-        if not entry.filename.startswith((*_OWN_CODE, sys.base_prefix, "<"))
-    ]
-    # Prefer the project's own lines. Without any, show the lines of its libraries.
-    entries = [entry for entry in entries if not _is_library(entry.filename)] or entries
+    entries = _user_code(traceback.extract_stack(frame))
     return BlockedAt(
         _step_of(frame),
         tuple(f"{entry.filename}:{entry.lineno} in {entry.name}" for entry in entries[-3:]),
         tuple(dict.fromkeys(entry.filename for entry in entries)),
         any(_module(caller).partition(".")[0] in _DEBUGGERS for caller in _outwards(frame)),
     )
+
+
+def _user_code(stack: Sequence[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
+    """The lines of the project. Without any, those of a library that Stepwell called: a callback from a library."""
+    own = [number for number, entry in enumerate(stack) if entry.filename.startswith(_OWN_CODE)]
+    called = stack[max(own, default=-1) + 1 :]
+    foreign = (*_OWN_CODE, sys.base_prefix, "<")
+    lines = [entry for entry in stack if not entry.filename.startswith(foreign)]
+    project = [entry for entry in lines if not _is_library(entry.filename)]
+    return project or [entry for entry in called if not entry.filename.startswith(foreign)]
 
 
 def _is_library(path: str) -> bool:
@@ -160,9 +164,9 @@ class LoopWatchdog:
             self._count_down(blocked_at)
         elif self._reported is not None:
             self._check_files(self._reported)
-        elif self._silent >= _UNANSWERED and (blocked_at.places or blocked_at.step) and not blocked_at.is_debugged:
+        elif self._silent >= _UNANSWERED and not blocked_at.is_debugged:
             self._reported, self._file_versions = blocked_at, _versions(blocked_at.files)
-            self._report(_BLOCKED.format(blocked_at, self._silent * _PING_S))
+            self._report(notice_of(blocked_at, self._silent * _PING_S))
 
     def _count_down(self, blocked_at: BlockedAt) -> None:
         self._grace_left = self._grace_pings if self._grace_left is None else self._grace_left - 1
@@ -190,12 +194,21 @@ _BLOCKED: Final = (
     "{0} has blocked the event loop for {1:.0f} s. No other instance or command runs until it awaits or returns. "
     "Move long work to asyncio.to_thread. If this is an endless loop, fix the code and restart Stepwell."
 )
+_BUSY: Final = (
+    "Stepwell has been busy for {:.0f} s, and no instance or command runs meanwhile. Your code is not the cause, "
+    "unless it passes very large values. Please report this if it happens again."
+)
 _STOPPING: Final = "Stopping: {} is blocking the event loop. Stepwell exits in {:.0f} s; press Ctrl-C to exit now."
 _RETRIED: Final = "Stored state is safe. The attempt counts as failed and is retried at the next start."
 _NOT_ENDED: Final = f"Forced exit: {{}} did not stop in time. {_RETRIED}"
 _FORCED_EXIT: Final = (
     f"Forced exit: {{}} was still blocking the event loop. {_RETRIED} If it never ends, fix the code first."
 )
+
+
+def notice_of(blocked_at: BlockedAt, seconds: float) -> str:
+    """What the terminal says of a blocked loop, which code of JavaScript Workers never blocks."""
+    return _BLOCKED.format(blocked_at, seconds) if blocked_at.places else _BUSY.format(seconds)
 
 
 def _versions(files: tuple[str, ...]) -> dict[str, int]:
