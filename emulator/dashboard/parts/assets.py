@@ -15,6 +15,8 @@ from typing import Final
 
 STYLES: Final = "style.css"
 SCRIPT: Final = "app.js"
+#: Ends of lines that a script does not need. Remarks behind code go as well; no text spans lines.
+_LINE_END: Final = re.compile(r"([;{},(])(?: // [^\n]*)?\n")
 _IMPORT: Final = re.compile(r'^import \{ ([\w, ]+) \} from "\./(\w+)\.js";$', re.MULTILINE)
 #: Comments, and indentation: a fifth of the scripts.
 _REMARK: Final = re.compile(
@@ -29,7 +31,7 @@ def assets() -> dict[str, bytes]:
     folder = resources.files("stepwell.emulator.dashboard") / "static"
     pictures = {one.name: one.read_bytes() for one in folder.iterdir() if one.name.endswith(".svg")}
     sheets = [one.read_bytes() for one in sorted((folder / "css").iterdir(), key=_name)]
-    workers = {one.name: _REMARK.sub("", one.read_text("utf-8")).encode() for one in (folder / "workers").iterdir()}
+    workers = {one.name: _shortened(one.read_text("utf-8")).encode() for one in (folder / "workers").iterdir()}
     return {**pictures, **workers, STYLES: b"\n".join(sheets), SCRIPT: joined(modules(), "app").encode()}
 
 
@@ -59,10 +61,14 @@ def joined(texts: dict[str, str], entry: str) -> str:
 
 
 def _wrapped(name: str, text: str) -> str:
-    exported = ", ".join(match[2] for match in _EXPORT.finditer(text))
-    body = _REMARK.sub("", text)
-    body = _IMPORT.sub(r"const { \1 } = module_\2;", _EXPORT.sub(r"\1", body))
-    return f"const module_{name} = (() => {{\n{body}\nreturn {{ {exported} }};\n}})();"
+    exported = ",".join(match[2] for match in _EXPORT.finditer(text))
+    body = _IMPORT.sub(r"const {\1}=module_\2;", _EXPORT.sub(r"\1", _REMARK.sub("", text)))
+    body = _LINE_END.sub(r"\1", body)
+    return f"const module_{name} = (() => {{{body}return {{{exported}}}}})();"
+
+
+def _shortened(text: str) -> str:
+    return _LINE_END.sub(r"\1", _REMARK.sub("", text))
 
 
 def _name(file: Traversable) -> str:

@@ -79,9 +79,8 @@ function keepFocus(change) {
 /** The page of an instance changes in place, live or not; of a list only what is live does. */
 const inPlace = () => document.documentElement.dataset.watch || document.getElementById("view");
 
-/** Shows another view of the same page in place. */
-export function visit(address, { replace = false } = {}) {
-  if (!inPlace()) { location.href = address; return Promise.resolve(); }
+/** Shows another view of the page of an instance in place. */
+export function visit(address, replace = false) {
   history[replace ? "replaceState" : "pushState"](null, "", address);
   dirty = true;
   return redraw();
@@ -97,25 +96,23 @@ function followInPlace(event) {
   if (target.origin !== location.origin || target.pathname !== location.pathname || link.hasAttribute("download")) return;
   event.preventDefault();
   const focused = link.id || link.getAttribute("href");
-  const walks = link.hasAttribute("data-walk");
-  const left = link.hasAttribute("data-close") ? document.querySelector("tr.is-open")?.id : null;
+  const left = link.hasAttribute("data-close") && document.querySelector("tr.is-open")?.id;
   visit(target.pathname + target.search + target.hash).then(() => {
     if (left) document.querySelector(`#${left} .open-row`)?.focus({ preventScroll: true });
     const again = document.getElementById(focused) || document.querySelector(`#main a[href="${CSS.escape(focused)}"]`);
     if (again && !document.activeElement.matches("a, button, input, select, textarea")) again.focus({ preventScroll: true });
-    const moment = target.hash.startsWith("#entry-") ? document.getElementById(target.hash.slice(1)) : null;
-    if (moment) moment.scrollIntoView({ block: "center" });
-    if (walks) document.querySelector("tr.is-open")?.scrollIntoView({ block: "nearest" });
+    if (target.hash.startsWith("#entry-")) document.querySelector(target.hash)?.scrollIntoView({ block: "center" });
+    if (link.dataset.walk) document.querySelector("tr.is-open")?.scrollIntoView({ block: "nearest" });
   });
 }
 
 export function startLive() {
   if (inPlace()) {
-    document.addEventListener("click", followInPlace);
-    window.addEventListener("popstate", refresh);
+    addEventListener("click", followInPlace);
+    addEventListener("popstate", refresh);
   }
   if (!document.documentElement.dataset.watch) return;
   insertAtClick(refresh);
   listen(refresh);
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && dirty) refresh(); });
+  addEventListener("visibilitychange", () => { if (!document.hidden && dirty) refresh(); });
 }

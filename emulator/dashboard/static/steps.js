@@ -1,29 +1,23 @@
 // The step filter: it searches all steps, on the server, while one types.
 import { visit } from "./live.js";
 
-const PAUSE_MS = 150;
 let timer = 0;
 
 export function startStepFilter() {
-  document.addEventListener("input", (event) => {
-    if (event.target.id !== "step-filter") return;
-    clearTimeout(timer);
-    timer = setTimeout(find, PAUSE_MS, event.target);
-  });
-  document.addEventListener("submit", (event) => {
-    const input = event.target.querySelector?.("#step-filter");
-    if (!input) return;
-    event.preventDefault();
-    clearTimeout(timer);
-    find(input);
-  });
+  for (const kind of ["input", "submit"]) {
+    addEventListener(kind, (event) => {
+      const input = event.target.closest?.(".step-find")?.find;
+      if (!input) return;
+      if (kind[0] === "s") event.preventDefault();
+      clearTimeout(timer);
+      timer = setTimeout(find, 150, input.value.trim());
+    });
+  }
 }
 
-function find(input) {
+function find(text) {
   const address = new URL(location.href);
-  const text = input.value.trim();
   if (text === (address.searchParams.get("find") ?? "")) return;
-  if (text) address.searchParams.set("find", text);
-  else address.searchParams.delete("find");
-  visit(address, { replace: true });
+  address.searchParams.set("find", text);
+  visit(address, true);
 }

@@ -1,72 +1,59 @@
-// Zooming: drag over the bars, or over the map of the whole run. The server draws the range, so it is in the address.
+// Zooming: drag over the bars, or over the map of the whole run, whose window can be moved. The server draws the range.
 import { visit } from "./live.js";
 
-const EDGE_PX = 8;
-const LEAST = 0.01;
 let drag = null;
 
 export function startZoom() {
-  document.addEventListener("pointerdown", begin);
-  document.addEventListener("pointermove", (event) => { if (drag) move(share(drag.track, event)); });
-  document.addEventListener("pointerup", (event) => { if (drag) end(share(drag.track, event)); });
-  document.addEventListener("dragstart", (event) => { if (drag) event.preventDefault(); });
+  addEventListener("pointerdown", begin);
+  addEventListener("pointermove", (event) => { if (drag) move(event); });
+  addEventListener("pointerup", (event) => { if (drag) end(event); });
+  addEventListener("dragstart", (event) => { if (drag) event.preventDefault(); });
 }
 
 function begin(event) {
-  if (event.button !== 0) return;
   const map = event.target.closest?.("[data-map] svg");
-  const track = map ?? event.target.closest?.("#step-rows tr")?.querySelector("[data-zoom]");
-  if (!track || (!map && event.pointerType !== "mouse")) return;
-  const box = track.getBoundingClientRect();
-  if (event.clientX < box.left || event.clientX > box.right) return;
+  const track = map ?? event.target.closest?.("tr")?.querySelector("[data-zoom]");
+  if (event.button || !track || (!map && event.pointerType !== "mouse")) return;
+  const { left, right } = track.getBoundingClientRect();
+  if (event.clientX < left || event.clientX > right) return;
   const x = share(track, event);
-  drag = { track, from: x, moved: false, hold: map ? held(map, x, EDGE_PX / box.width) : null };
+  const box = map?.querySelector("[data-window]");
+  const [start, width] = box ? ["x", "width"].map((name) => parseFloat(box.getAttribute(name)) / 100) : [2, 0];
+  drag = { track, x, offset: x >= start && x <= start + width ? x - start : null, width };
 }
 
-/** The part of the map's window that is under the pointer: an edge to move it by, or all of it. */
-function held(map, x, edge) {
-  const rect = map.querySelector("[data-window]");
-  if (!rect) return null;
-  const [left, width] = ["x", "width"].map((name) => parseFloat(rect.getAttribute(name)) / 100);
-  const right = left + width;
-  if (Math.abs(x - left) < edge) return { fixed: right };
-  if (Math.abs(x - right) < edge) return { fixed: left };
-  return x > left && x < right ? { left, width } : null;
+/** The range that is dragged over, or to which the map's window is moved. */
+function range(event) {
+  const { track, x, offset, width } = drag;
+  const at = share(track, event);
+  if (offset === null) return at < x ? [at, x] : [x, at];
+  const left = Math.max(0, Math.min(1 - width, at - offset));
+  return [left, left + width];
 }
 
-const clamp = (value) => Math.max(0, Math.min(1, value));
-
-function range(x) {
-  const { from, hold } = drag;
-  if (hold?.width) {
-    const left = Math.max(0, Math.min(1 - hold.width, hold.left + x - from));
-    return [left, left + hold.width];
-  }
-  return [hold ? hold.fixed : from, x].sort((one, two) => one - two);
-}
-
-function move(x) {
-  if (Math.abs(x - drag.from) > LEAST) drag.moved = true;
+function move(event) {
+  drag.moved ||= Math.abs(share(drag.track, event) - drag.x) > 0.01;
   if (!drag.moved) return;
-  const [a, b] = range(x);
-  const rect = drag.track.querySelector("[data-window], [data-brush]") ?? drag.track.appendChild(brush());
+  const [a, b] = range(event);
+  const rect = drag.track.querySelector(".brush") ?? drag.track.appendChild(document.createElementNS(drag.track.namespaceURI, "rect"));
+  rect.setAttribute("class", "brush");
+  rect.setAttribute("height", "100%");
   rect.setAttribute("x", `${a * 100}%`);
   rect.setAttribute("width", `${(b - a) * 100}%`);
 }
 
-function end(x) {
+function end(event) {
   const { track, moved } = drag;
-  const [a, b] = range(x);
+  const [a, b] = range(event);
   drag = null;
-  track.querySelector("[data-brush]")?.remove();
-  if (!moved || b - a < LEAST) return;
+  track.querySelector(".brush:not([data-window])")?.remove();
+  if (!moved) return;
   // The row under the pointer is a link.
-  document.addEventListener("click", stop, { capture: true, once: true });
-  setTimeout(() => document.removeEventListener("click", stop, { capture: true }), 0);
+  addEventListener("click", stop, { capture: true, once: true });
+  setTimeout(() => removeEventListener("click", stop, true));
   const address = new URL(location.href);
-  for (const name of ["from", "to"]) address.searchParams.delete(name);
   address.searchParams.set("zoom", `${a.toFixed(4)}-${b.toFixed(4)}`);
-  if (track.dataset.zoom) address.searchParams.set("within", track.dataset.zoom);
+  address.searchParams.set("within", track.dataset.zoom ?? "");
   visit(address);
 }
 
@@ -77,13 +64,5 @@ function stop(event) {
 
 function share(track, event) {
   const box = track.getBoundingClientRect();
-  return clamp((event.clientX - box.left) / box.width);
-}
-
-function brush() {
-  const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  rect.setAttribute("class", "brush");
-  rect.setAttribute("height", "100%");
-  rect.setAttribute("data-brush", "");
-  return rect;
+  return Math.max(0, Math.min(1, (event.clientX - box.left) / box.width));
 }

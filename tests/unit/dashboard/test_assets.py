@@ -32,7 +32,7 @@ def test_a_script_comes_after_what_it_imports() -> None:
     script = joined(texts, "app")
 
     assert [match[1] for match in re.finditer(r"^const module_(\w+)", script, re.MULTILINE)] == ["c", "b", "app"]
-    assert "const { c } = module_c;" in script
+    assert "const {c}=module_c;" in script
 
 
 def test_every_script_is_part_of_the_one_that_pages_load() -> None:
