@@ -107,7 +107,8 @@ def test_a_breakpoint_in_a_step_stops_there_and_times_nothing_out(tmp_path) -> N
     result = run_pytest(folder, "-q", stdin="p 'cents are', cents\nw\nc\n")
 
     assert "('cents are', 17)" in result.output
-    assert "-> return cents" in result.output
+    # Since 3.13 Python stops at the call itself, before that at the line that follows.
+    assert ("-> breakpoint()" if sys.version_info >= (3, 13) else "-> return cents") in result.output
     assert result.cases["test_it_stops_in_the_step"].outcome == "passed"
 
 
