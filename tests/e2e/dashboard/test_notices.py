@@ -32,7 +32,7 @@ def test_code_that_could_not_be_loaded_is_said_on_open_pages_until_it_is_mended(
 
     trouble = page.locator(".trouble")
     expect(trouble.locator("summary").first).to_contain_text("shop failed to load")
-    expect(trouble.locator(".source .here")).to_be_visible()
+    expect(trouble.locator(".lines .hit")).to_be_visible()
     page.screenshot(path=screenshots / "not-loaded-light.png")
 
     shop.parts.notices.loaded("shop")
