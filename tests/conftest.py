@@ -22,6 +22,10 @@ from stepwell.emulator.storage.sqlite import SqliteStore
 from stepwell.emulator.switches import Switches
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--older-dev-servers", action="store_true", help="also run the oldest supported dev servers")
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
