@@ -41,7 +41,7 @@ class RunEvent(NamedTuple):
 class StepContext:
     """The argument of a step's callback. `config` has the defaults filled in and is plain JSON data.
 
-    `config_text` is that JSON, from who has it.
+    `config_text` is that JSON, from who has it. `most` is the limit of the result in bytes.
 
     Not frozen, since one is made for each attempt and freezing triples that; nobody changes it.
     """
@@ -51,6 +51,7 @@ class StepContext:
     attempt: int
     config: Mapping[str, object]
     config_text: str | None = None
+    most: int | None = None
 
     def to_json(self) -> dict[str, object]:
         """In the shape and with the names that user code sees."""

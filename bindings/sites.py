@@ -40,10 +40,13 @@ def _is_users(frame: FrameType) -> bool:
     return not in_loop and not is_ours(frame.f_code.co_filename)
 
 
-def encode_returned(value: Any, func: Any) -> Encoded:
-    """What a function of user code returned, encoded. Raises `NotSerialisable`, which names the function."""
+def encode_returned(value: Any, func: Any, most: int | None = None) -> Encoded:
+    """What a function of user code returned, encoded.
+
+    Raises `NotSerialisable`, which names the function, and `ValueTooLarge` beyond `most` characters.
+    """
     try:
-        return encode(value)
+        return encode(value, most)
     except NotSerialisable as error:
         site = site_of_function(func)
         place = f" ({site.file}:{site.line})" if site is not None else ""

@@ -177,13 +177,16 @@ def callback_of(func: Callable[..., Any], arguments: Sequence[Any]) -> StepCallb
             returned = func()
         else:
             returned = func(*(js_context(context) if x is CONTEXT else x for x in arguments))
-        return _encoded(returned, func) if type(returned) is CoroutineType else encode_returned(returned, func)
+        most = context.most
+        if type(returned) is CoroutineType:
+            return _encoded(returned, func, most)
+        return encode_returned(returned, func, most)
 
     return callback
 
 
-async def _encoded(coroutine: Coroutine[Any, Any, Any], func: Callable[..., Any]) -> Encoded:
-    return encode_returned(await coroutine, func)
+async def _encoded(coroutine: Coroutine[Any, Any, Any], func: Callable[..., Any], most: int | None) -> Encoded:
+    return encode_returned(await coroutine, func, most)
 
 
 def parameter_names(func: Any) -> tuple[str, ...]:

@@ -6,11 +6,11 @@ import base64
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from typing import Final
 
-from stepwell.bindings.errors import NotSerialisable
+from stepwell.bindings.errors import NotSerialisable, ValueTooLarge
 from stepwell.bindings.values.shapes import (
     FALSE_TEXT,
     NULL_TEXT,
@@ -46,11 +46,14 @@ def _make_dumps() -> Callable[[Value], str]:
 _dumps = _make_dumps()
 
 
-def encode(value: Value) -> Encoded:
+def encode(value: Value, most: int | None = None) -> Encoded:
     """The text of a Python value.
 
     Raises `TypeError` for what Python's RPC layer refuses by itself (tuples, bytearrays, awaitables) and
     `NotSerialisable`, with the path, for everything that structured clone refuses. The value is not changed.
+
+    Raises `ValueTooLarge` as soon as it is clear that the text will exceed `most` characters. A text that is
+    returned may exceed it nevertheless.
     """
     # A step costs one encode: the commonest results take the short way.
     kind = type(value)
@@ -60,7 +63,24 @@ def encode(value: Value) -> Encoded:
         return NULL_TEXT
     if kind is bool:
         return TRUE_TEXT if value else FALSE_TEXT
-    return _write(value if _is_plain(value, 0, set()) else _Encoder().tree(value, 0))
+    if kind is str:
+        _Budget(most).take(len(value))
+    return _write(value if _is_plain(value, 0, _Budget(most)) else _Encoder(_Budget(most)).tree(value, 0))
+
+
+class _Budget:
+    """The characters that are left for the text of a value, and the ids of the containers that were met."""
+
+    __slots__ = ("_left", "seen")
+
+    def __init__(self, most: int | None) -> None:
+        self._left = math.inf if most is None else most
+        self.seen: set[int] = set()
+
+    def take(self, characters: int) -> None:
+        self._left -= characters
+        if self._left < 0:
+            raise ValueTooLarge
 
 
 def _write(tree: Value) -> Encoded:
@@ -73,8 +93,8 @@ def _write(tree: Value) -> Encoded:
     return Encoded(text)
 
 
-def _is_plain(value: Value, depth: int, seen: set[int]) -> bool:
-    """Whether JSON says the value as it is; `seen` are the ids of the containers that were met."""
+def _is_plain(value: Value, depth: int, budget: _Budget) -> bool:
+    """Whether JSON says the value as it is."""
     kind = type(value)
     if kind in _ALWAYS_PLAIN:
         return True
@@ -82,35 +102,46 @@ def _is_plain(value: Value, depth: int, seen: set[int]) -> bool:
         return bool(-SAFE_INTEGER < value < SAFE_INTEGER)
     if kind is float:
         return math.isfinite(value) and not value.is_integer()
-    if depth >= MAX_DEPTH or id(value) in seen:
+    if depth >= MAX_DEPTH or id(value) in budget.seen:
         return False
-    seen.add(id(value))
+    budget.seen.add(id(value))
     if kind is dict or kind is JsDict:
-        return _is_plain_object(value, depth + 1, seen)
-    return kind is list and _are_plain(value, depth + 1, seen)
+        return _is_plain_object(value, depth + 1, budget)
+    return kind is list and _are_plain(value, depth + 1, budget)
 
 
-def _are_plain(values: Iterable[Value], depth: int, seen: set[int]) -> bool:
-    for item in values:  # noqa: SIM110 - a generator costs more than the loop
+def _are_plain(values: Collection[Value], depth: int, budget: _Budget) -> bool:
+    budget.take(2 * len(values))  # each has a character and a comma or bracket
+    texts = 0
+    for item in values:
+        kind = type(item)
+        if kind is str:
+            texts += len(item)
         # The test of the type spares a call for most items.
-        if type(item) not in _ALWAYS_PLAIN and not _is_plain(item, depth, seen):
+        elif kind not in _ALWAYS_PLAIN and not _is_plain(item, depth, budget):
             return False
+    budget.take(texts)
     return True
 
 
-def _is_plain_object(value: dict[Value, Value], depth: int, seen: set[int]) -> bool:
+def _is_plain_object(value: dict[Value, Value], depth: int, budget: _Budget) -> bool:
     if "$" in value:
         return False
+    budget.take(3 * len(value))  # each key has two quotes and a colon
+    texts = 0
     for key in value:
         if type(key) is not str:
             return False
-    return _are_plain(value.values(), depth, seen)
+        texts += len(key)
+    budget.take(texts)
+    return _are_plain(value.values(), depth, budget)
 
 
 class _Encoder:
     """One pass over one value; numbers the containers that it meets, to name those that it meets again."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: _Budget) -> None:
+        self._take = budget.take
         self._met: dict[int, int] = {}
         self._path: list[str | int] = []
 
@@ -118,6 +149,7 @@ class _Encoder:
         if value is None or isinstance(value, bool | JsNull):
             return None if isinstance(value, JsNull) else value
         if isinstance(value, str):
+            self._take(len(value))
             return str.__str__(value)  # of a str with an Enum mixed in, too, the text itself
         if isinstance(value, int):
             return _integer(int(value))
@@ -133,6 +165,7 @@ class _Encoder:
             return {"$": "ref", "v": self._met[key]}
         if depth >= MAX_DEPTH:
             raise NotSerialisable(self._where(), "a value nested too deeply")
+        self._take(2 * len(value))
         self._met[key] = len(self._met)
         self._path.append("")
         if isinstance(value, JsMap):
@@ -169,6 +202,7 @@ class _Encoder:
 
     def _leaf(self, value: Value) -> Value:
         if isinstance(value, bytes | memoryview):
+            self._take(len(value) if isinstance(value, bytes) else value.nbytes)
             return {"$": "bytes", "t": "Uint8Array", "v": base64.b64encode(value).decode()}
         if isinstance(value, datetime):
             return {"$": "date", "v": datetime_ms(value)}

@@ -111,7 +111,8 @@ class Attempts:
             pass_.reached(Point.BEFORE_ATTEMPT, row)
             if (note_start := at_attempt_start.get()) is not None:
                 note_start(frame)
-            context = StepContext(row.name, row.count, row.attempts, settings.shown, settings.shown_text)
+            most = self._limits.step_result_bytes
+            context = StepContext(row.name, row.count, row.attempts, settings.shown, settings.shown_text, most)
             began_at = self._core.clock.now()
             result = await self._call(row, settings, callback, context)
         except Exception as error:  # noqa: BLE001 - user code may raise anything
@@ -251,7 +252,7 @@ class Attempts:
         if issubclass(type(error), NotSerialisable):
             assert isinstance(error, NotSerialisable)
             return self._unserialisable(row, error)
-        if isinstance(error, ValueTooLarge):
+        if issubclass(type(error), ValueTooLarge):
             error = _output_too_large(row, self._limits.step_result_bytes or 0)
         info = error_info(error)
         if is_non_retryable(info):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from stepwell.bindings.errors import NotSerialisable
+from stepwell.bindings.errors import NotSerialisable, ValueTooLarge
 from stepwell.bindings.values import MAX_DEPTH, Encoded, JsDict, JsMap, decode, encode, jsnull
 
 at = datetime.fromisoformat
@@ -248,3 +248,33 @@ def test_a_value_of_the_greatest_depth_comes_back(innermost: Any) -> None:
 def test_a_deeper_value_is_refused(innermost: Any) -> None:
     with pytest.raises(NotSerialisable, match="a value nested too deeply"):
         encode(nested(MAX_DEPTH + 1, innermost))
+
+
+LARGE: dict[str, Any] = {
+    "a text": "x" * 3_000_000,
+    "bytes": b"x" * 3_000_000,
+    "bytes in a list": [b"x" * 1_000_000] * 3,
+    "a list of dicts": [{"a": n} for n in range(600_000)],
+    "a dict": {str(n): n for n in range(600_000)},
+    "lists of texts": [["x" * 1_000] * 10] + [["x" * 1_000] * 10 for _ in range(150)],
+    "a map": JsMap(dict.fromkeys(range(1500), "x" * 1000)),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_value_beyond_its_limit_is_refused(name: str) -> None:
+    with pytest.raises(ValueTooLarge):
+        encode(LARGE[name], 1_048_576)
+
+
+SHARED = ["x" * 1_000]
+PLAIN: list[Any] = ["a", "ü", [], {}, [None] * 100, [1] * 100, {"a": "b", "": ""}, [1.0, 2**60], [[[]]]]
+ODD: list[Any] = [b"", b"abc", [b"abc"], JsMap({1: 2}), {1, 2}, {"$": 1}, at("2030-01-01")]
+REPEATED: list[Any] = [[SHARED] * 10, {"a": [SHARED, {"b": SHARED}]}]
+
+
+@pytest.mark.parametrize("value", [*PLAIN, *ODD, *REPEATED])
+def test_a_value_at_its_limit_is_encoded(value: Any) -> None:
+    text = encode(value)
+
+    assert encode(value, len(text)) == text
