@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import re
 
 import pytest
@@ -225,6 +227,19 @@ async def test_null_is_no_options_of_a_subscription(plain: Site) -> None:
     found = await plain.probe("sub2", "subscribesToNull")
 
     assert found["output"] == "Error: Invalid Workflow subscription options"
+
+
+async def test_terminate_ends_a_callback_that_runs(plain: Site) -> None:
+    await plain.post("/probe?id=ticks", {"kind": "ticks", "key": "ticks"})
+    reads = (f"ticks-{number}" for number in itertools.count())
+    while (await plain.probe(next(reads), "count", key="ticks"))["output"] < 5:
+        pass
+
+    await plain.engine.workflow("ts-probes").terminate("ticks")
+
+    last = (await plain.probe(next(reads), "count", key="ticks"))["output"]
+    await asyncio.sleep(0.1)
+    assert (await plain.probe(next(reads), "count", key="ticks"))["output"] == last + 1
 
 
 async def test_nothing_of_a_run_goes_on_after_it_terminated_itself(plain: Site) -> None:

@@ -26,8 +26,8 @@ BATCH: Final = 100
 RELOADS: Final = 20
 #: Within this time everything is given back.
 GIVEN_BACK_S: Final = 5.0
-#: A second on a machine that does nothing else.
-STOPS_S: Final = 2.0
+#: With thousands of instances in memory too.
+STOPS_S: Final = 1.0
 #: What is opened with the first need and kept: the database and its log, for the thread that makes checkpoints.
 ONCE: Final = 2
 #: For what takes as long as the machine takes.
