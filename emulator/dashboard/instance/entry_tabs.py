@@ -26,7 +26,7 @@ _LOGS_SHOWN: Final = 1_000
 ENTRIES_SHOWN: Final = 200
 #: Entries that are read at a time for a page of one family.
 _BATCH: Final = 2_000
-_LAST: Final = 2**53
+_LAST: Final = 2**53 - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,8 @@ def build_graph(
         for name, place in places.items()
     ]
     edges = _edges(_pairs_by_run(by_run, before), instance, places)
-    width = max(x for x, _ in places.values()) + BOX[0] + 2
+    # A line around the last box of a row needs room.
+    width = max(x for x, _ in places.values()) + BOX[0] + GAP[0]
     height = max(y for _, y in places.values()) + BOX[1] + 2
     return GraphView(tuple(nodes), tuple(edges), width, height, len(by_run), fewer.left_out)
 
@@ -227,7 +228,7 @@ def _edges(
         pairs = [(a, b) for a in sources for b in targets]
         weight, is_taken = max(counts[pair] for pair in pairs), any(pair in taken for pair in pairs)
         if len(pairs) == 1:
-            lines.append((_path(places[sources[0]], places[targets[0]]), weight, is_taken))
+            lines.append((_path(places[sources[0]], places[targets[0]], places.values()), weight, is_taken))
             continue
         join = _between([places[one] for one in sources], [places[one] for one in targets])
         lines += [(_into(places[one], join), weight, is_taken) for one in sources]
@@ -283,12 +284,27 @@ def _out_of(join: tuple[int, int], b: tuple[int, int]) -> str:
     return f"M{join[0]} {join[1]} C{x} {join[1]} {x} {join[1]} {x} {y}"
 
 
-def _path(a: tuple[int, int], b: tuple[int, int]) -> str:
-    """From the bottom of one box to the top of another; back up along the side."""
+def _path(a: tuple[int, int], b: tuple[int, int], boxes: Iterable[tuple[int, int]]) -> str:
+    """From the bottom of one box to the top of another, around the boxes between; back up along the side."""
     width, height = BOX
     x1, y1, x2, y2 = a[0] + width // 2, a[1] + height, b[0] + width // 2, b[1]
     if y2 > y1:
+        between = [box for box in boxes if y1 <= box[1] < y2 - height]
+        if any(_reaches(box, min(x1, x2), max(x1, x2)) for box in between):
+            side, half = _free_column(between, (x1 + x2) // 2), GAP[1] // 2
+            return f"M{x1} {y1} V{y1 + half} H{side} V{y2 - half} H{x2} V{y2}"
         bend = (y2 - y1) // 2
         return f"M{x1} {y1} C{x1} {y1 + bend} {x2} {y2 - bend} {x2} {y2}"
     side = max(a[0], b[0]) + width + 14
     return f"M{a[0] + width} {a[1] + height // 2} C{side} {a[1]} {side} {b[1]} {b[0] + width} {b[1] + height // 2}"
+
+
+def _reaches(box: tuple[int, int], left: int, right: int) -> bool:
+    return box[0] - 4 <= right and box[0] + BOX[0] + 4 >= left
+
+
+def _free_column(boxes: Sequence[tuple[int, int]], near: int) -> int:
+    """The place nearest to `near` where a line passes all boxes: in a gap beside one of them."""
+    columns = [box[0] + BOX[0] + GAP[0] // 2 for box in boxes] + [box[0] - GAP[0] // 2 for box in boxes]
+    free = [x for x in columns if x > 0 and not any(_reaches(box, x, x) for box in boxes)]
+    return min(free, key=lambda x: abs(x - near), default=max(columns))

@@ -30,6 +30,9 @@ from stepwell.emulator.storage.view_records import StepOutline
 #: Pixels of the axis in a wide window, and beside a drawer or on a phone; see 6-timeline.css.
 _WIDE_AXIS: Final = 560
 _NARROW_AXIS: Final = 250
+#: Pixels of the tag of the Now line, and of a letter beside it.
+_NOW_TAG: Final = 40
+_LETTER: Final = 6.4
 #: From so many steps on a map of the whole run is above the rows.
 _MAP_FROM: Final = 50
 _MAP_HEIGHT: Final = 24
@@ -220,22 +223,37 @@ def build_timeline(given: TimelineInput) -> Timeline:
     rows = [_run_row(given, axis)]
     rows += [_row(given, place, axis) for place in given.places]
     now = given.times(given.now)
+    now_at = None if given.is_over or not scale.start <= now <= scale.end else scale.position(now)
     return Timeline(
         rows=tuple(rows),
         folds=scale.folds,
         ticks=scale.ticks(),
-        labels=scale.labels(_WIDE_AXIS),
-        few_labels=scale.labels(_NARROW_AXIS),
+        labels=_beside_now(scale.labels(_WIDE_AXIS), now_at, _WIDE_AXIS),
+        few_labels=_beside_now(scale.labels(_NARROW_AXIS), now_at, _NARROW_AXIS),
         legend=_legend(rows, has_folds=bool(scale.folds)),
         start=scale.start,
         end=scale.end,
         origin=given.times(axis_start(given)),
         zoomed=given.window is not None,
-        now_at=None if given.is_over or not scale.start <= now <= scale.end else scale.position(now),
+        now_at=now_at,
         map=_map(given, whole),
         whole=(whole.start, whole.end),
         real=given.real,
     )
+
+
+def _beside_now(labels: Iterable[AxisLabel], now_at: float | None, pixels: int) -> tuple[AxisLabel, ...]:
+    """Labels that do not run into the tag of the Now line."""
+    if now_at is None:
+        return tuple(labels)
+    tag = _NOW_TAG / 2 / pixels * 100
+    beside = []
+    for label in labels:
+        width = len(label.text) * _LETTER / pixels * 100
+        left = label.at - width / 2 if label.full else label.at
+        if left > now_at + tag or left + width < now_at - tag:
+            beside.append(label)
+    return tuple(beside)
 
 
 def _map(given: TimelineInput, whole: Scale) -> RunMap | None:

@@ -36,7 +36,8 @@ def test_the_bar_at_the_top_fits_a_window_of_360_px_when_the_clock_was_moved(
     expect(page.locator("#clock-chip")).to_contain_text("+")
 
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-    expect(page.locator(".themes button").last).to_be_in_viewport(ratio=1)
+    page.locator("#state .menu summary").click()
+    expect(page.locator("#state .menu .themes button")).to_be_in_viewport(ratio=1)
 
 
 def test_a_long_duration_stays_in_its_column_of_the_timeline(shop: Running, open_page: Open) -> None:
@@ -101,6 +102,7 @@ def test_a_saved_page_of_a_run_stands_alone(shop: Running, open_page: Open) -> N
     assert "__dashboard" not in text
     assert "<script" not in text
     assert "<img" not in text
+    page.goto("about:blank")
     page.set_content(text)
     expect(page.locator("h1")).to_have_text("kept-page")
     expect(page.locator("#error .msg")).to_contain_text("alert('error')")

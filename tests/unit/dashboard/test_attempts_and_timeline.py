@@ -229,6 +229,13 @@ def test_an_open_sleep_is_drawn_until_now_and_from_there_to_its_end(instance: Ma
     assert (end.shape, end.left, timeline.end) == ("edge", 100, 9_000)
 
 
+def test_no_label_of_the_axis_runs_into_the_tag_of_the_now_line(instance: MakeInstance, step: MakeStep) -> None:
+    timeline = timeline_of(instance(status=Status.WAITING), pending_sleep(step), [], 3_000)
+
+    assert timeline.now_at is not None
+    assert all(abs(label.at - timeline.now_at) > 8 for label in timeline.few_labels)
+
+
 def test_a_paused_run_draws_nothing_beyond_now(instance: MakeInstance, step: MakeStep) -> None:
     row = instance(status=Status.PAUSED, paused_at=2_000)
     timeline = timeline_of(row, pending_sleep(step), [], 3_000)

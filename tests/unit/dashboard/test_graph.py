@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stepwell.emulator.dashboard.instance.graph import build_graph
 from stepwell.emulator.storage.records import StepKind, StepState
 from stepwell.emulator.storage.view_records import StepBrief
@@ -97,3 +99,18 @@ def test_the_order_of_ten_thousand_steps_is_found_in_one_pass() -> None:
 
     assert graph is not None
     assert [(node.name, node.times) for node in graph.nodes] == [("page", 10_000)]
+
+
+def test_a_line_that_passes_rows_goes_around_their_boxes() -> None:
+    """In one run "b" comes between "a" and "c", in another it does not."""
+    first = [brief(1, "a", 0, 5), brief(2, "b", 5, 9), brief(3, "c", 9, 10)]
+    second = [replace(step, instance=2) for step in (brief(1, "a", 0, 5), brief(3, "c", 9, 10))]
+    graph = build_graph([*first, *second], 1, str)
+
+    assert graph is not None
+    (box,) = [node for node in graph.nodes if node.name == "b"]
+    (around,) = [edge.path for edge in graph.edges if "H" in edge.path]
+    x = int(around.split("H")[1].split()[0])
+    assert not box.x <= x <= box.x + graph.box[0]
+    assert 0 < x < graph.width
+    assert [edge.taken for edge in graph.edges if edge.path == around] == [False]
