@@ -89,8 +89,8 @@ class Stepwell:
 
     async def move_clock(self, hand: Hand, name: str) -> None:
         await hand.press(hand.page.locator("#side a[title='Clock']"))
-        await hand.press(_button(hand, "To the next wake"))
-        await sees(hand, "The clock stands at the next wake", "#toasts")
+        await hand.press(_button(hand, "Jump to next wake"))
+        await sees(hand, "next wake", "#toasts")
 
     async def terminate_two(self, hand: Hand, name: str) -> None:
         for one in (name, f"{name}-too"):

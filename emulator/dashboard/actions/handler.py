@@ -299,7 +299,7 @@ class Actions:
         before = moves.skew_of(self._engine)
         if await self._thread.call(moves.advance_to_next, self._engine) is None:
             return "Nothing is due"
-        return "Moved the clock to the next wake" if moves.skew_of(self._engine) > before else _STOPPED
+        return "Jumped to next wake" if moves.skew_of(self._engine) > before else _STOPPED
 
     async def _by(self, form: Form) -> str:
         now, at = self._reads.now(), form.get("at", "")

@@ -125,7 +125,7 @@ def test_an_instance_opens_and_changes_among_the_others(crowd: Running, open_pag
 
 @pytest.mark.parametrize("query", ["", "/workflows/orders/instances/order-000001"])
 def test_the_first_view_is_small(crowd: Running, open_page: Open, query: str) -> None:
-    """At most 35 KB with styles and scripts, as it travels, with nothing in the cache."""
+    """At most 45 KB with styles and scripts, as it travels, with nothing in the cache."""
     page = open_page(f"{crowd.base}/limits.json")
     requests: list[Request] = []
     page.on("requestfinished", lambda request: requests.append(request))
@@ -134,4 +134,4 @@ def test_the_first_view_is_small(crowd: Running, open_page: Open, query: str) ->
 
     total = sum(request.sizes()["responseBodySize"] for request in requests)
     print(f"the first view is {total / 1024:.0f} KB in {len(requests)} answers")
-    assert total < 35 * 1024
+    assert total < 45 * 1024

@@ -156,9 +156,9 @@ def test_move_the_clock_to_the_next_wake(shop: Running, open_page: Open) -> None
     page.keyboard.press("g")
     page.keyboard.press("c")
     expect(page.locator("html.scripted h1")).to_have_text("Clock")
-    tab_to(page, "Next wake")
+    tab_to(page, "Jump to next wake")
     page.keyboard.press("Enter")
-    expect(page.locator("#toasts")).to_contain_text("Moved the clock to the next wake")
+    expect(page.locator("#toasts")).to_contain_text("Jumped to next wake")
 
 
 def test_find_chosen_ones_and_terminate_them_together(shop: Running, open_page: Open) -> None:

@@ -146,8 +146,8 @@ def test_duplicate_with_other_params(hand: Hand) -> None:
 
 def test_move_the_clock_to_the_next_wake(hand: Hand) -> None:
     hand.click(hand.page.locator("#side a[title='Clock']"))
-    hand.press("Next wake")
-    expect(hand.page.locator("#toasts")).to_contain_text("Moved the clock to the next wake")
+    hand.press("Jump to next wake")
+    expect(hand.page.locator("#toasts")).to_contain_text("Jumped to next wake")
 
     assert hand.clicks <= 2
 
