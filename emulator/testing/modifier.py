@@ -27,15 +27,15 @@ Apply: TypeAlias = Callable[[Change, "list[Mention]"], None]
 _ABSENT: Final = object()
 
 
-class Done:
-    """What a method gives that has done its work: awaiting it is allowed and changes nothing."""
+class AlreadyDone:
+    """Result of a method that has already taken effect: it may be awaited, which changes nothing."""
 
     def __await__(self) -> Generator[Any, None, None]:
         return
         yield
 
 
-DONE: Final = Done()
+ALREADY_DONE: Final = AlreadyDone()
 
 
 class WorkflowInstanceModifier:
@@ -44,15 +44,15 @@ class WorkflowInstanceModifier:
     def __init__(self, apply: Apply) -> None:
         self._apply = apply
 
-    def disable_sleeps(self, steps: Iterable[object] | None = None) -> Done:
+    def disable_sleeps(self, steps: Iterable[object] | None = None) -> AlreadyDone:
         """Ends sleeps at once: all of them, or those of the given names."""
         return self._about_steps("disable_sleeps", "sleep", InstanceModifications.disable_sleeps, steps)
 
-    def disable_retry_delays(self, steps: Iterable[object] | None = None) -> Done:
+    def disable_retry_delays(self, steps: Iterable[object] | None = None) -> AlreadyDone:
         """Lets the next attempt follow at once: of all steps, or of the given ones."""
         return self._about_steps("disable_retry_delays", "step", InstanceModifications.disable_retry_delays, steps)
 
-    def mock_step_result(self, step: object, step_result: object = _ABSENT) -> Done:
+    def mock_step_result(self, step: object, step_result: object = _ABSENT) -> AlreadyDone:
         """Gives the step this result, undefined without one, instead of calling its callback.
 
         Raises `IntrospectionError` when the step has a mocked result already.
@@ -62,7 +62,7 @@ class WorkflowInstanceModifier:
             "mock_step_result", "step", selected, lambda changed: changed.mock_step_result(selected, result)
         )
 
-    def mock_step_error(self, step: object, error: object, times: int | None = None) -> Done:
+    def mock_step_error(self, step: object, error: object, times: int | None = None) -> AlreadyDone:
         """Fails attempts of the step with an exception, or with `{"name", "message"}`: the next `times`, or all.
 
         Raises `IntrospectionError` when the step has a mocked result.
@@ -72,7 +72,7 @@ class WorkflowInstanceModifier:
             "mock_step_error", "step", selected, lambda changed: changed.mock_step_error(selected, info, times)
         )
 
-    def force_step_timeout(self, step: object, times: int | None = None) -> Done:
+    def force_step_timeout(self, step: object, times: int | None = None) -> AlreadyDone:
         """Lets attempts of the step time out without calling its callback: the next `times`, or all.
 
         Raises `IntrospectionError` when the step has a mocked result.
@@ -82,7 +82,7 @@ class WorkflowInstanceModifier:
             "force_step_timeout", "step", selected, lambda changed: changed.force_step_timeout(selected, times)
         )
 
-    def mock_event(self, event: object, payload: object = _ABSENT) -> Done:
+    def mock_event(self, event: object, payload: object = _ABSENT) -> AlreadyDone:
         """Hands `{"type", "payload"}` to the first wait for the type. Real events of the type do not count then.
 
         `"timestamp"` (a datetime, milliseconds or a date text) is that of the event, if given.
@@ -94,7 +94,7 @@ class WorkflowInstanceModifier:
             "mock_event", "event", StepSelector(kind), lambda changed: changed.mock_event(kind, mocked)
         )
 
-    def force_event_timeout(self, step: object) -> Done:
+    def force_event_timeout(self, step: object) -> AlreadyDone:
         """Lets the wait time out at once."""
         selected = StepSelector.of(step)
         return self._about(
@@ -107,15 +107,15 @@ class WorkflowInstanceModifier:
         subject: Subject,
         change: Callable[[InstanceModifications, list[StepSelector] | None], None],
         steps: Iterable[object] | None,
-    ) -> Done:
+    ) -> AlreadyDone:
         selected = None if steps is None else [StepSelector.of(step) for step in steps]
         mentions = [Mention(call, subject, step) for step in selected or ()]
         self._apply(lambda changed: change(changed, selected), mentions)
-        return DONE
+        return ALREADY_DONE
 
-    def _about(self, call: str, subject: Subject, step: StepSelector, change: Change) -> Done:
+    def _about(self, call: str, subject: Subject, step: StepSelector, change: Change) -> AlreadyDone:
         self._apply(change, [Mention(call, subject, step)])
-        return DONE
+        return ALREADY_DONE
 
     disableSleeps = disable_sleeps
     disableRetryDelays = disable_retry_delays

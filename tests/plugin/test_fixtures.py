@@ -56,8 +56,8 @@ class TestMethods:
 
 @pytest.mark.parametrize("cents", [1, 2])
 @pytest.mark.parametrize("run", ["first", "second"])
-async def test_fr49_two_tests_create_the_same_id_in_any_order(workflows, cents, run) -> None:
-    """FR-49: each test has a store of its own."""
+async def test_two_tests_create_the_same_id_in_any_order(workflows, cents, run) -> None:
+    """Each test has a store of its own."""
     workflows.define(Order)
 
     instance = await workflows.ORDER.create({"id": "order-1", "params": {"cents": cents}})
@@ -105,8 +105,8 @@ async def test_the_worker_of_a_project_answers_requests(workflows, auto_advance)
     assert (await workflows.ORDERS.instance("o-1").result())["state"] == "shipped"
 
 
-async def test_fr39_workflows_that_a_test_does_not_use_do_not_matter(workflows) -> None:
-    """FR-39: one trivial test beside a config with several Workflows, in no time."""
+async def test_workflows_that_a_test_does_not_use_do_not_matter(workflows) -> None:
+    """One trivial test beside a config with several Workflows, in no time."""
     workflows.load(WORKERS / "py-orders")
     workflows.define(Order)
     workflows.define(Nap)

@@ -89,8 +89,8 @@ async def test_failures_of_a_step_with_a_mocked_result_are_refused(counts) -> No
     )
 
 
-async def test_fr47_a_step_fails_twice_and_then_gives_its_mocked_result(counts, auto_advance) -> None:
-    """FR-47: mock 'charge': fail twice, then {ok: true}."""
+async def test_a_step_fails_twice_and_then_gives_its_mocked_result(counts, auto_advance) -> None:
+    """Mock 'charge': fail twice, then {ok: true}."""
     introspector = await introspect_workflow_instance(counts, "one")
 
     async def mocks(m):
@@ -105,8 +105,8 @@ async def test_fr47_a_step_fails_twice_and_then_gives_its_mocked_result(counts, 
     assert [entry.error["message"] for entry in instance.history.of("attempt_errored")] == ["no money"] * 2
 
 
-async def test_fr43_retries_without_their_delays(counts) -> None:
-    """FR-43: 3 retries of 5 s exponential, failing twice: attempts happen, delays do not."""
+async def test_retries_without_their_delays(counts) -> None:
+    """3 retries of 5 s exponential, failing twice: attempts happen, delays do not."""
     introspector = await introspect_workflow_instance(counts, "one")
 
     def mocks(m):
@@ -377,8 +377,8 @@ async def test_a_step_is_named_by_a_name_or_an_object(counts) -> None:
 
 
 @pytest.mark.workflows(check_mocks=True)
-async def test_fr47_an_unknown_step_is_reported_when_the_introspector_is_disposed_of(counts, auto_advance) -> None:
-    """FR-47: mock 'chrage': an error about an unused mock."""
+async def test_an_unknown_step_is_reported_when_the_introspector_is_disposed_of(counts, auto_advance) -> None:
+    """Mock 'chrage': an error about an unused mock."""
     introspector = await introspect_workflow_instance(counts, "one")
     await introspector.modify(lambda m: m.mock_step_result("chrage", 1))
     await (await counts.create({"id": "one"})).result()

@@ -59,8 +59,8 @@ def test_a_wait_that_fails_points_at_the_line_of_the_test(failing) -> None:
 
 
 @pytest.mark.parametrize("test", ["test_an_unused_mock", "test_an_unused_mock_in_a_plain_test"])
-def test_fr47_a_mock_of_an_unknown_step_fails_a_test_that_passes(failing, test) -> None:
-    """FR-47: mock 'chrage': an error about an unused mock."""
+def test_a_mock_of_an_unknown_step_fails_a_test_that_passes(failing, test) -> None:
+    """Mock 'chrage': an error about an unused mock."""
     case = failing.cases[test]
 
     assert case.outcome == "failed"
@@ -139,8 +139,8 @@ def test_the_configuration_of_pytest_may_name_the_project(shop) -> None:
     assert result.code == 0, result.output
 
 
-def test_fr49_the_same_ids_in_parallel_processes(shop) -> None:
-    """FR-49: in any order and in parallel."""
+def test_the_same_ids_in_parallel_processes(shop) -> None:
+    """In any order and in parallel."""
     result = run_pytest(shop, "-q", "-n", "2")
 
     assert result.code == 0, result.output
@@ -160,8 +160,8 @@ async def test_a_clock_of_its_own(workflows, clock):
 """
 
 
-def test_fr41_many_runs_beside_one_another_never_fail(shop) -> None:
-    """FR-41: fifty times under load: no waits inside of the toolkit could run out."""
+def test_many_runs_beside_one_another_never_fail(shop) -> None:
+    """Fifty times under load: no waits inside of the toolkit could run out."""
     text = (shop / "test_suite.py").read_text(encoding="utf-8").replace("range(12)", "range(50)")
     (shop / "test_suite.py").write_text(text, encoding="utf-8")
 
@@ -170,7 +170,7 @@ def test_fr41_many_runs_beside_one_another_never_fail(shop) -> None:
     assert result.code == 0, result.output
 
 
-def test_fr79_two_hundred_files_of_tests_run_in_parallel_each_with_a_clock_of_its_own(shop) -> None:
+def test_two_hundred_files_of_tests_run_in_parallel_each_with_a_clock_of_its_own(shop) -> None:
     for number in range(200):
         (shop / f"test_file_{number}.py").write_text(CLOCKED.format(number=number), encoding="utf-8")
 

@@ -155,7 +155,6 @@ async def test_a_long_history_is_shown_from_its_end(workflows) -> None:
 
 
 async def test_w17_a_callback_is_told_of_each_change_of_status(workflows, auto_advance) -> None:
-    """Seed row W17."""
     workflows.define(Nap)
     told: list[tuple[str, str, str]] = []
     stop = workflows.on_status(lambda *change: told.append(change))
@@ -173,7 +172,6 @@ async def test_w17_a_callback_is_told_of_each_change_of_status(workflows, auto_a
 
 
 async def test_w17_a_callback_follows_one_instance(workflows, engine) -> None:
-    """Seed row W17."""
     workflows.define(Nap)
     one = await workflows.NAP.create({"id": "one"})
     await workflows.NAP.create({"id": "two"})
@@ -191,8 +189,8 @@ async def test_w17_a_callback_follows_one_instance(workflows, engine) -> None:
     assert "terminated" not in told
 
 
-async def test_l17_an_instance_is_prepared_and_then_started(workflows) -> None:
-    """Seed row L17: mocks are there before the first step."""
+async def test_an_instance_is_prepared_and_then_started(workflows) -> None:
+    """Mocks are there before the first step."""
     workflows.define(Order)
     prepared = workflows.ORDER.prepare(id="o-1", params={"cents": 1})
     prepared.mock_step_result("charge", {"paid": 99})
@@ -207,8 +205,8 @@ async def test_l17_an_instance_is_prepared_and_then_started(workflows) -> None:
     assert await instance.result() == [99, "to Ada"]
 
 
-async def test_l17_a_run_skips_its_sleeps_and_ends_however_it_ends(workflows) -> None:
-    """Seed row L17: run with sleeps skipped."""
+async def test_a_run_skips_its_sleeps_and_ends_however_it_ends(workflows) -> None:
+    """Run with sleeps skipped."""
     workflows.define(Order)
     workflows.define(Fails)
 
@@ -221,8 +219,8 @@ async def test_l17_a_run_skips_its_sleeps_and_ends_however_it_ends(workflows) ->
     assert (done.current_status, failed.current_status) == ("complete", "errored")
 
 
-async def test_l17_a_sleep_is_skipped_as_soon_as_it_is_slept(workflows) -> None:
-    """Seed row L17: skip sleeps, wait for a step, a sleep, an event wait, a status."""
+async def test_a_sleep_is_skipped_as_soon_as_it_is_slept(workflows) -> None:
+    """Skip sleeps, wait for a step, a sleep, an event wait, a status."""
     workflows.define(Order)
     instance = await workflows.ORDER.create(params={"cents": 1})
 

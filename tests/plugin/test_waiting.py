@@ -19,8 +19,8 @@ async def failure(kind, awaitable) -> str:
     return str(caught.value)
 
 
-async def test_fr45_a_sleep_that_nobody_ends_fails_at_once_with_its_name(workflows) -> None:
-    """FR-45: a test without disabled sleeps on a Workflow that sleeps."""
+async def test_a_sleep_that_nobody_ends_fails_at_once_with_its_name(workflows) -> None:
+    """A test without disabled sleeps on a Workflow that sleeps."""
     workflows.define(Nap)
     instance = await workflows.NAP.create({"id": "one"})
     began = time.perf_counter()
@@ -33,8 +33,8 @@ async def test_fr45_a_sleep_that_nobody_ends_fails_at_once_with_its_name(workflo
     assert 'await clock.advance("1 hour")' in text
 
 
-async def test_fr45_a_retry_that_is_not_due_is_named_with_its_attempt(workflows) -> None:
-    """FR-45: the message names the step that is waited on."""
+async def test_a_retry_that_is_not_due_is_named_with_its_attempt(workflows) -> None:
+    """The message names the step that is waited on."""
     workflows.define(Fails)
     instance = await workflows.FAILS.create()
 

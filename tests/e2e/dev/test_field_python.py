@@ -50,7 +50,7 @@ class Flow(WorkflowEntrypoint):
 """
 
 
-def test_fr31_a_non_retryable_error_stops_a_step_at_its_first_attempt(
+def test_a_non_retryable_error_stops_a_step_at_its_first_attempt(
     flow: Callable[[str], DevProcess],
 ) -> None:
     found = ended(flow(NON_RETRYABLE), params={"kind": "plain", "caught": True})
@@ -59,13 +59,13 @@ def test_fr31_a_non_retryable_error_stops_a_step_at_its_first_attempt(
     assert found["output"] == ["NonRetryableError", "no"]
 
 
-def test_fr31_the_error_of_the_instance_has_its_name_and_message(flow: Callable[[str], DevProcess]) -> None:
+def test_the_error_of_the_instance_has_its_name_and_message(flow: Callable[[str], DevProcess]) -> None:
     found = ended(flow(NON_RETRYABLE), "errored", {"kind": "plain", "caught": False})
 
     assert found["error"] == {"name": "NonRetryableError", "message": "no"}
 
 
-def test_fr33_params_arrive_as_native_python(flow: Callable[[str], DevProcess]) -> None:
+def test_params_arrive_as_native_python(flow: Callable[[str], DevProcess]) -> None:
     server = flow("""
         from datetime import datetime
 
@@ -100,7 +100,7 @@ def test_fr33_params_arrive_as_native_python(flow: Callable[[str], DevProcess]) 
         }
 
 
-def test_fr35_an_error_of_a_class_of_the_user_s_comes_back_as_a_generic_one(
+def test_an_error_of_a_class_of_the_user_s_comes_back_as_a_generic_one(
     flow: Callable[[str], DevProcess],
 ) -> None:
     found = ended(
@@ -127,7 +127,7 @@ def test_fr35_an_error_of_a_class_of_the_user_s_comes_back_as_a_generic_one(
     assert found["output"] == ["JsException", True, True]
 
 
-def test_fr35_the_instance_s_error_keeps_name_and_message(flow: Callable[[str], DevProcess]) -> None:
+def test_the_instance_s_error_keeps_name_and_message(flow: Callable[[str], DevProcess]) -> None:
     found = ended(
         flow("""
             class Mine(Exception):
@@ -148,7 +148,7 @@ def test_fr35_the_instance_s_error_keeps_name_and_message(flow: Callable[[str], 
     assert found["error"] == {"name": "Error", "message": "Mine: broken"}
 
 
-def test_fr37_a_step_can_be_undone_with_rollback(flow: Callable[[str], DevProcess]) -> None:
+def test_a_step_can_be_undone_with_rollback(flow: Callable[[str], DevProcess]) -> None:
     server = flow("""
         class Flow(WorkflowEntrypoint):
             async def run(self, event, step):

@@ -48,7 +48,7 @@ KNOWN = re.compile(
 )
 
 
-def test_fr28_a_clean_run_prints_a_line_per_change_and_the_user_s_own_output(dev: Start, project: Project) -> None:
+def test_a_clean_run_prints_a_line_per_change_and_the_user_s_own_output(dev: Start, project: Project) -> None:
     server = dev(project(PRINTS))
     for n in range(20):
         server.create("flow", f"i-{n}")
@@ -61,7 +61,7 @@ def test_fr28_a_clean_run_prints_a_line_per_change_and_the_user_s_own_output(dev
     assert server.output.count("in two") == 20
 
 
-def test_fr28_a_clean_start_and_stop_prints_one_line(dev: Start, project: Project) -> None:
+def test_a_clean_start_and_stop_prints_one_line(dev: Start, project: Project) -> None:
     server = dev(project(PRINTS))
     url = server.url
 
@@ -70,7 +70,7 @@ def test_fr28_a_clean_start_and_stop_prints_one_line(dev: Start, project: Projec
     assert server.output == f"Ready on {url}\n"
 
 
-def test_fr87_an_event_timeout_that_is_caught_is_no_alarm(dev: Start, project: Project) -> None:
+def test_an_event_timeout_that_is_caught_is_no_alarm(dev: Start, project: Project) -> None:
     server = dev(
         project("""
             class Flow(WorkflowEntrypoint):

@@ -58,7 +58,7 @@ class Mine(Exception):
     pass
 
 
-async def test_fr35_a_class_of_user_code_does_not_come_back(step: ImplicitStep) -> None:
+async def test_a_class_of_user_code_does_not_come_back(step: ImplicitStep) -> None:
     error = await caught_from(step, Mine("text"))
 
     assert type(error) is JsException
@@ -66,7 +66,7 @@ async def test_fr35_a_class_of_user_code_does_not_come_back(step: ImplicitStep) 
     assert (error.name, error.message) == ("Mine", "text")
 
 
-async def test_fr35_name_and_message_are_what_the_instance_is_errored_with(step: ImplicitStep) -> None:
+async def test_name_and_message_are_what_the_instance_is_errored_with(step: ImplicitStep) -> None:
     info = error_info(await caught_from(step, Mine("text")))
 
     assert (info.name, info.message) == ("Mine", "text")
@@ -98,7 +98,7 @@ async def test_a_non_retryable_error_keeps_the_stack_of_the_step(step: ImplicitS
     assert "raise error" in info.stack
 
 
-async def test_fr31_a_non_retryable_error_ends_the_step_at_its_first_attempt(step: ImplicitStep) -> None:
+async def test_a_non_retryable_error_ends_the_step_at_its_first_attempt(step: ImplicitStep) -> None:
     calls: list[int] = []
 
     @step.do("d", config={"retries": {"limit": 3, "delay": 50}})
@@ -111,7 +111,7 @@ async def test_fr31_a_non_retryable_error_ends_the_step_at_its_first_attempt(ste
     assert len(calls) == 1
 
 
-async def test_fr31_a_subclass_with_a_name_of_its_own_is_retried_as_on_cloudflare(step: ImplicitStep) -> None:
+async def test_a_subclass_with_a_name_of_its_own_is_retried_as_on_cloudflare(step: ImplicitStep) -> None:
     class Fatal(NonRetryableError):
         pass
 

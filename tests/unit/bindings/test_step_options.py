@@ -89,7 +89,7 @@ async def test_a_step_has_no_rollback_unless_it_is_given_one(step: ImplicitStep,
     assert port.calls[-1].rollback is None
 
 
-async def test_fr37_an_undo_is_offered_as_an_extension(step: ImplicitStep, port: Any) -> None:
+async def test_an_undo_is_offered_as_an_extension(step: ImplicitStep, port: Any) -> None:
     undone: list[Any] = []
 
     async def refund(given: Any) -> None:
@@ -106,7 +106,7 @@ async def test_fr37_an_undo_is_offered_as_an_extension(step: ImplicitStep, port:
     assert undone == [["charge-1", 1, 7], ["KeyError", "'x'"]]
 
 
-async def test_fr37_an_undo_may_be_a_plain_function(step: ImplicitStep, port: Any) -> None:
+async def test_an_undo_may_be_a_plain_function(step: ImplicitStep, port: Any) -> None:
     undone: list[Any] = []
 
     @step.do("charge", rollback=lambda given: undone.append(given.output))
@@ -120,7 +120,7 @@ async def test_fr37_an_undo_may_be_a_plain_function(step: ImplicitStep, port: An
     assert undone == [None]
 
 
-async def test_fr37_the_older_mode_has_the_same_extension(legacy_step: LegacyStep, port: Any) -> None:
+async def test_the_older_mode_has_the_same_extension(legacy_step: LegacyStep, port: Any) -> None:
     @legacy_step.do("charge", rollback=len, rollback_config={"timeout": None, "retries": {"limit": 1}})
     async def charge() -> None:
         pass

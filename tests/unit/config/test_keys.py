@@ -129,13 +129,13 @@ class TestCompatibility:
             'Expected "compatibility_flags" to be of type string array but got '
         )
 
-    def test_fr70_flags_are_a_set(self, load: Load) -> None:
+    def test_flags_are_a_set(self, load: Load) -> None:
         project = load(compatibility_flags=["experimental", "nodejs_compat", "nodejs_compat"])
 
         assert project.config.compatibility_flags == ("experimental", "nodejs_compat")
         assert project.warnings == ()
 
-    def test_fr70_unknown_flags_of_a_python_worker_are_one_warning(self, load: Load) -> None:
+    def test_unknown_flags_of_a_python_worker_are_one_warning(self, load: Load) -> None:
         flags = ["python_workers", "nodejs_compatt", "x_y", "rpc"]
 
         (problem,) = load(main="src/entry.py", compatibility_flags=flags).warnings

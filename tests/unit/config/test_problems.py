@@ -101,16 +101,16 @@ class TestNearMatches:
 
 
 class TestClassMessages:
-    def test_fr72_a_misspelt_class_gets_a_suggestion(self) -> None:
+    def test_a_misspelt_class_gets_a_suggestion(self) -> None:
         problem = class_not_exported("Probee", "src/index.ts", ["Probe", "Other"])
 
         assert problem.text == "class_name Probee is not exported by main (src/index.ts)."
         assert problem.hint == 'Did you mean "Probe"?'
 
-    def test_fr72_without_a_near_one_the_exported_classes_are_listed(self) -> None:
+    def test_without_a_near_one_the_exported_classes_are_listed(self) -> None:
         assert class_not_exported("Zebra", "a.py", ["B", "A"]).hint == "It exports A, B."
 
-    def test_fr72_a_default_export_alone_is_explained(self) -> None:
+    def test_a_default_export_alone_is_explained(self) -> None:
         assert "a default export does not count" in class_not_exported("Probe", "a.js", []).hint
 
     @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ class TestClassMessages:
             ("src/a.ts", "class Probe extends WorkflowEntrypoint"),
         ],
     )
-    def test_fr72_a_class_that_extends_nothing_says_what_to_write(self, main: str, line: str) -> None:
+    def test_a_class_that_extends_nothing_says_what_to_write(self, main: str, line: str) -> None:
         problem = not_a_workflow("Probe", main)
 
         assert problem.text == f"Probe does not extend WorkflowEntrypoint ({main})."

@@ -180,21 +180,19 @@ def test_a_misspelt_key_gets_a_suggestion(load: Load) -> None:
 
 
 class TestSchedules:
-    def test_fr74_one_cron_text_or_a_list_is_accepted(self, load: Load) -> None:
+    def test_one_cron_text_or_a_list_is_accepted(self, load: Load) -> None:
         one, many = entry(schedules="*/5 * * * *"), entry(binding="B", name="b", schedules=["0 9 * * 1"])
 
         workflows = load(workflows=[one, many]).config.workflows
 
         assert [workflow.schedules for workflow in workflows] == [("*/5 * * * *",), ("0 9 * * 1",)]
 
-    def test_fr74_a_bad_cron_is_refused_with_its_field(self, errors: Texts) -> None:
+    def test_a_bad_cron_is_refused_with_its_field(self, errors: Texts) -> None:
         (message,) = errors(workflows=[entry(schedules=["* * * * *", "61 * * * *"])])
 
         assert message.startswith(f'{F} "schedules" field has a bad cron expression "61 * * * *": Bad minute')
 
-    def test_fr74_the_old_key_is_refused_with_the_name_of_the_new_one(
-        self, refusal: Callable[..., ConfigError]
-    ) -> None:
+    def test_the_old_key_is_refused_with_the_name_of_the_new_one(self, refusal: Callable[..., ConfigError]) -> None:
         (problem,) = refusal(workflows=[entry(schedule="*/5 * * * *")]).errors
 
         assert problem.text == f'{F} "schedule" field is now called "schedules".'
@@ -202,7 +200,7 @@ class TestSchedules:
 
 
 class TestUniqueNames:
-    def test_fr66_two_workflows_of_one_name_are_refused(self, errors: Texts) -> None:
+    def test_two_workflows_of_one_name_are_refused(self, errors: Texts) -> None:
         twice = [entry(), entry(binding="W2", class_name="Other")]
 
         assert errors(workflows=twice) == [
@@ -215,7 +213,7 @@ class TestUniqueNames:
 
         assert errors(workflows=entries)[0].endswith('duplicate(s) found: "a", "b"')
 
-    def test_fr66_the_same_name_in_another_worker_is_accepted_with_a_warning(self, load: Load) -> None:
+    def test_the_same_name_in_another_worker_is_accepted_with_a_warning(self, load: Load) -> None:
         project = load(workflows=[entry(), entry(binding="W2", script_name="other")])
 
         assert [workflow.script_name for workflow in project.config.workflows] == [None, "other"]

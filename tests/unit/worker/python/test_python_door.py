@@ -85,7 +85,7 @@ async def test_a_client_that_goes_away_ends_a_stream(worker: Any, request_of: An
     assert loaded.texts() == ["closed"]
 
 
-async def test_fr22_the_handler_goes_on_when_the_client_is_gone(worker: Any, request_of: Any) -> None:
+async def test_the_handler_goes_on_when_the_client_is_gone(worker: Any, request_of: Any) -> None:
     loaded = await serving(worker, "import asyncio\nawait asyncio.sleep(0)\nprint('created')\nreturn Response('x')")
 
     await request_of(loaded, leaves_after=0)

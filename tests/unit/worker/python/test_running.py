@@ -53,7 +53,7 @@ async def test_the_schedule_is_there_for_an_instance_that_a_cron_made(loaded: An
     assert await made.run("Orders", schedule=Schedule("0 * * * *", 5)) == ["0 * * * *", 5]
 
 
-async def test_fr33_the_payload_is_native_python_at_every_depth(loaded: Any) -> None:
+async def test_the_payload_is_native_python_at_every_depth(loaded: Any) -> None:
     made = await loaded(
         "p = event['payload']\n"
         "return [isinstance(p, dict), type(p['a']).__name__, type(p['a'][1]['b']).__name__,"
