@@ -97,7 +97,7 @@ def test_mistakes_are_named_in_terms_of_the_project(shop: Shop) -> None:
     assert shop.dev.http.get("/api/receipts/none").status_code == 404  # the previous version keeps running
 
     shop.edit("entry.py", "import shop_prizes\n", "import shop_prices\n")
-    shop.dev.until_output("Reloaded shop")
+    shop.dev.until_output("Reloaded py-shop")
 
 
 def test_the_projects_own_tests_pass(tmp_path: Path) -> None:
