@@ -78,6 +78,18 @@ async def test_an_error_at_any_statement_changes_no_outcome(name: str, count: in
             break
 
 
+async def no_steps(event: Any, step: Any) -> Any:
+    return "ended"
+
+
+@pytest.mark.parametrize("name", ERRORS)
+async def test_a_run_that_ends_while_the_engine_stops_raises_nothing(name: str) -> None:
+    """anyio's runner fails a test in which a task has ended with an error that nobody has handled."""
+    whole = await Trial(runner_of(no_steps)).run(no_faults())
+    for first in range(1, 40):
+        assert await Trial(runner_of(no_steps)).run(Faults(ERRORS[name], first, 1)) == whole
+
+
 # -- rollbacks
 
 

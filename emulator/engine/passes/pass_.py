@@ -135,7 +135,8 @@ class Pass:
             if self._goes_on():
                 self.owner.set_aside(self.instance, error)
         except Exception as error:  # noqa: BLE001 - whatever it is, no instance stays in `running` without code
-            if self.attached or self.released:
+            # Of an engine that has stopped, the next start continues the instance.
+            if self.core.commits.failure is None and (self.attached or self.released):
                 await self.owner.unsettled(self, error)
 
     async def _run_code(self, steps: PassSteps) -> None:
