@@ -126,7 +126,7 @@ function readAnswer(text) {
 }
 
 // Frames of this code where it is beside the user's, not bundled with it.
-const OURS = /[ (]stepwell:\w+:\d|\/stepwell\/\w+\.mjs:\d/;
+const OURS = /[ (/]stepwell(?::\w+|\/\w+\.mjs):\d/;
 
 /** The engine's error with the stack of the code that called it: the engine has none of that code. */
 function fromHere(error) {
