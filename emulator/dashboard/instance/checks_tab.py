@@ -12,7 +12,7 @@ from stepwell.emulator.dashboard.instance.outline import is_notable
 from stepwell.emulator.storage.view_records import Sizes
 
 #: Steps that are checked one by one at each end of a long run, and the open and failed ones between.
-_AT_EACH_END: Final = 150
+_AT_EACH_END: Final = 100
 _NOTABLE: Final = 60
 
 

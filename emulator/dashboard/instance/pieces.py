@@ -11,7 +11,7 @@ from stepwell.emulator.dashboard.instance.passes import PassView
 from stepwell.emulator.dashboard.instance.scale import Scale
 from stepwell.emulator.dashboard.instance.steps import StepView
 from stepwell.emulator.dashboard.parts.statuses import STATUS_LOOKS
-from stepwell.emulator.dashboard.parts.text import duration, plural
+from stepwell.emulator.dashboard.parts.text import duration
 from stepwell.emulator.storage.records import EventType, HistoryRow, InstanceRow, Status, StepKind, StepState
 from stepwell.emulator.storage.view_records import StepOutline
 
@@ -34,6 +34,8 @@ LEAST_WIDTH: Final = 0.4
 COLUMNS: Final = 96
 #: A smaller group shows each of its steps.
 _EACH_SHOWN: Final = 60
+#: Steps that the columns of a very long run are drawn from.
+_SAMPLED: Final = 2_000
 _LOWEST_COLUMN: Final = 4
 _HIGHEST_COLUMN: Final = 12
 
@@ -251,30 +253,37 @@ def group_pieces(steps: Sequence[StepOutline], axis: Axis) -> list[Piece]:
 _WORST_FIRST: Final = ("bad", "run", "wait", "hold", "calm", "good")
 
 
-def columns(steps: Iterable[StepOutline], axis: Axis, highest: float = _HIGHEST_COLUMN) -> list[Piece]:
-    """How many steps began when; each column has the tone of its worst step."""
+def columns(steps: Sequence[StepOutline], axis: Axis, highest: float = _HIGHEST_COLUMN) -> list[Piece]:
+    """How many steps began when; each column has the tone of its worst step.
+
+    Of very many plain successes a sample is counted: heights are relative.
+    """
+    stride = max(1, len(steps) // _SAMPLED)
     counts, tones = [0] * COLUMNS, [len(_WORST_FIRST) - 1] * COLUMNS
     times, position, start, end = axis.times, axis.scale.position, axis.scale.start, axis.scale.end
-    for step in steps:
+    for index, step in enumerate(steps):
+        is_plain = step.state is StepState.COMPLETED and step.attempts <= 1
+        if is_plain and index % stride:
+            continue
         at = times(step.started_at)
         if start <= at <= end:
             place = min(int(position(at) * COLUMNS / 100), COLUMNS - 1)
             counts[place] += 1
-            if step.state is not StepState.COMPLETED or step.attempts > 1:
+            if not is_plain:
                 tones[place] = min(tones[place], _WORST_FIRST.index(outline_tone(step, is_over=axis.is_over)))
     most = max(counts)
     return [
-        _column(place, count, _WORST_FIRST[tones[place]], highest * count / most)
+        _column(place, _WORST_FIRST[tones[place]], highest * count / most)
         for place, count in enumerate(counts)
         if count
     ]
 
 
-def _column(place: int, count: int, tone: str, height: float) -> Piece:
+def _column(place: int, tone: str, height: float) -> Piece:
     meaning: Meaning = "retried" if tone == "hold" else _MEANING_OF_TONE.get(tone, "succeeded")
-    width, title = 100 / COLUMNS, plural(count, "step")
+    width = 100 / COLUMNS
     height = round(max(height, _LOWEST_COLUMN), 1)
-    return Piece("column", meaning, tone, round(place * width, 3), round(width * 0.72, 3), title, height)
+    return Piece("column", meaning, tone, round(place * width, 3), round(width * 0.72, 3), "", height)
 
 
 def outline_tone(step: StepOutline, *, is_over: bool) -> str:
