@@ -61,8 +61,8 @@ async def test_an_empty_body_creates_an_instance_too(world: Any, api: Any) -> No
     assert answer.status_code == 200
 
 
-async def test_fr62_params_as_a_json_text_are_parsed(world: Any, api: Any) -> None:
-    """FR-62: the official clients type `params` as a text."""
+async def test_params_as_a_json_text_are_parsed(world: Any, api: Any) -> None:
+    """The official clients type `params` as a text."""
     await world.start(echo)
 
     await api.post("", {"instance_id": "one", "params": '{"a":1}'})

@@ -79,8 +79,8 @@ async def test_no_instances_are_an_empty_list(world: Any, api: Any) -> None:
     }
 
 
-async def test_fr60_a_walk_by_cursor_sees_each_instance_once_while_new_ones_arrive(world: Any, api: Any) -> None:
-    """FR-60: 30 instances, seven a page."""
+async def test_a_walk_by_cursor_sees_each_instance_once_while_new_ones_arrive(world: Any, api: Any) -> None:
+    """30 instances, seven a page."""
     await world.start(nap)
     made = await make(world, 30)
     seen: list[str] = []
@@ -177,8 +177,8 @@ async def test_a_query_that_cannot_be_is_refused_with_its_reason(
 
 
 @pytest.mark.parametrize("status", ALL)
-async def test_fr64_every_status_can_be_filtered_by(world: Any, api: Any, status: str) -> None:
-    """FR-64: one instance in each status."""
+async def test_every_status_can_be_filtered_by(world: Any, api: Any, status: str) -> None:
+    """One instance in each status."""
     await world.start(nap)
     for word in ALL:
         await world.create(word)
@@ -187,7 +187,7 @@ async def test_fr64_every_status_can_be_filtered_by(world: Any, api: Any, status
     assert ids(await api.get("", status=status)) == [status]
 
 
-async def test_fr64_an_unknown_status_is_refused(world: Any, api: Any) -> None:
+async def test_an_unknown_status_is_refused(world: Any, api: Any) -> None:
     await world.start(nap)
 
     refused = await api.refused("GET", "", params={"status": "asleep"})

@@ -114,8 +114,8 @@ async def mixed(world: Any) -> None:
             await world.flow.terminate(f"i{number}")
 
 
-async def test_fr54_a_wipe_leaves_nothing_and_frees_the_ids(world: Any, api: Any, local: str) -> None:
-    """FR-54: a hundred instances in mixed states."""
+async def test_a_wipe_leaves_nothing_and_frees_the_ids(world: Any, api: Any, local: str) -> None:
+    """A hundred instances in mixed states."""
     await mixed(world)
 
     wiped = await api.post(f"{local}/wipe", {"action": "delete"})
@@ -126,7 +126,7 @@ async def test_fr54_a_wipe_leaves_nothing_and_frees_the_ids(world: Any, api: Any
     assert world.status("i0") == "waiting"
 
 
-async def test_fr54_only_the_finished_ones_are_deleted(world: Any, api: Any, local: str) -> None:
+async def test_only_the_finished_ones_are_deleted(world: Any, api: Any, local: str) -> None:
     await mixed(world)
 
     wiped = await api.post(f"{local}/wipe", {"action": "delete_finished", "workflow": "flow"})
@@ -135,7 +135,7 @@ async def test_fr54_only_the_finished_ones_are_deleted(world: Any, api: Any, loc
     assert {row["status"] for row in await api.get("", per_page=100)} == {"waiting", "paused"}
 
 
-async def test_fr54_all_are_terminated(world: Any, api: Any, local: str) -> None:
+async def test_all_are_terminated(world: Any, api: Any, local: str) -> None:
     await mixed(world)
 
     wiped = await api.post(f"{local}/wipe", {"action": "terminate"})
@@ -181,8 +181,8 @@ async def test_a_wipe_of_something_else_is_refused(
 
 
 # -- history
-async def test_fr30_the_history_is_what_subscribe_delivers(world: Any, api: Any, local: str) -> None:
-    """FR-30: events, for other tools to read."""
+async def test_the_history_is_what_subscribe_delivers(world: Any, api: Any, local: str) -> None:
+    """Events, for other tools to read."""
 
     async def flow(payload: Any, step: Any) -> Any:
         return await step.do("a", lambda: {"n": 1})

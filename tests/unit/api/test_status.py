@@ -26,15 +26,15 @@ async def nap(payload: Any, step: Any) -> str:
     return "rested"
 
 
-async def test_fr58_pause_answers_the_status_and_the_time(world: Any, api: Any) -> None:
-    """FR-58: in the envelope, with the field `status`."""
+async def test_pause_answers_the_status_and_the_time(world: Any, api: Any) -> None:
+    """In the envelope, with the field `status`."""
     await world.start(nap)
     await world.create()
 
     assert await api.patch("one", status="pause") == {"status": "paused", "timestamp": "2001-09-09T01:46:40.000Z"}
 
 
-async def test_fr58_the_older_field_action_is_refused(world: Any, api: Any) -> None:
+async def test_the_older_field_action_is_refused(world: Any, api: Any) -> None:
     await world.start(nap)
     await world.create()
 
@@ -275,8 +275,8 @@ async def test_an_event_for_an_unknown_instance_is_not_found(world: Any, api: An
 
 
 # -- deleting
-async def test_fr62_a_batch_deletes_by_position(world: Any, api: Any) -> None:
-    """FR-62: repeats count as deleted, what is missing is an error."""
+async def test_a_batch_deletes_by_position(world: Any, api: Any) -> None:
+    """Repeats count as deleted, what is missing is an error."""
     await world.start(nap)
     await world.create("b1")
 
@@ -297,9 +297,7 @@ async def test_fr62_a_batch_deletes_by_position(world: Any, api: Any) -> None:
 @pytest.mark.parametrize(
     ("instances", "code"), [([], 10002), (["a"] * 101, 10002), ("a", 10002), (None, 10002), (["a.b"], 10406)]
 )
-async def test_fr62_a_batch_of_another_form_deletes_nothing(
-    world: Any, api: Any, instances: object, code: int
-) -> None:
+async def test_a_batch_of_another_form_deletes_nothing(world: Any, api: Any, instances: object, code: int) -> None:
     await world.start(nap)
     await world.create("a")
 

@@ -24,16 +24,16 @@ async def run(world: Any, callback: Any, config: object = None) -> None:
     await world.create()
 
 
-async def test_fr50_a_long_text_is_given_whole(world: Any, api: Any) -> None:
-    """FR-50: 900 KB of text."""
+async def test_a_long_text_is_given_whole(world: Any, api: Any) -> None:
+    """900 KB of text."""
     text = "".join(chr(0x20 + n % 0x300) for n in range(450_000))
     await run(world, lambda: text)
 
     assert await api.get(f"{STEP}it-1") == {"status": "complete", "error": None, "output": text}
 
 
-async def test_fr50_bytes_are_given_exactly(world: Any, api: Any) -> None:
-    """FR-50: 200 KB of bytes, as numbers in JSON and as bytes for those who ask for them."""
+async def test_bytes_are_given_exactly(world: Any, api: Any) -> None:
+    """200 KB of bytes, as numbers in JSON and as bytes for those who ask for them."""
     data = bytes(range(256)) * 800
     await run(world, lambda: data)
 

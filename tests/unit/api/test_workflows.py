@@ -31,8 +31,8 @@ async def nap(payload: Any, step: Any) -> None:
     await step.sleep("nap", "1 day")
 
 
-async def test_fr30_the_list_needs_no_token(world: Any, api: Any, rest: str) -> None:
-    """FR-30: result and result_info, for any account."""
+async def test_the_list_needs_no_token(world: Any, api: Any, rest: str) -> None:
+    """Result and result_info, for any account."""
     await world.start(nap)
     await world.create()
 

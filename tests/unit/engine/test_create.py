@@ -169,7 +169,7 @@ async def test_get_gives_a_handle_of_what_exists_only(ready, caught) -> None:
         assert await caught(ready.flow.get(unknown)) == ["Error", "instance.not_found"]
 
 
-async def test_fr15_all_methods_of_an_unknown_instance_say_not_found(ready, caught) -> None:
+async def test_all_methods_of_an_unknown_instance_say_not_found(ready, caught) -> None:
     for method in ("status", "pause", "resume", "terminate", "restart", "delete", "skip_sleep", "subscribe"):
         assert await caught(getattr(ready.flow, method)("nobody")) == ["Error", "instance.not_found"]
 

@@ -75,7 +75,7 @@ async def test_undefined_is_a_result_that_is_stored(world) -> None:
     assert world.steps()["a-1"].output == UNDEFINED_TEXT
 
 
-async def test_fr13_equal_names_are_counted(world) -> None:
+async def test_equal_names_are_counted(world) -> None:
     async def flow(params, step):
         return [await step.do("same", lambda ctx: [ctx.name, ctx.count]) for _ in range(2)]
 
@@ -101,7 +101,7 @@ async def test_w18_each_type_of_step_counts_its_names_apart(world) -> None:
     assert kinds == [(StepKind.DO, "x", 1), (StepKind.SLEEP, "x", 1), (StepKind.WAIT_FOR_EVENT, "x", 1)]
 
 
-async def test_l13_a_name_may_be_used_again_in_one_run(world) -> None:
+async def test_a_name_may_be_used_again_in_one_run(world) -> None:
     async def flow(params, step):
         return [await step.do("same", n) for n in range(3)]
 

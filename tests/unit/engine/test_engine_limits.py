@@ -114,7 +114,7 @@ async def test_the_limit_of_the_project_holds_where_a_workflow_has_none(world, c
     assert await world.output() == TOO_MANY
 
 
-async def test_fr85_a_result_over_a_mebibyte_fails_the_attempt_and_names_step_and_limit(world, caught) -> None:
+async def test_a_result_over_a_mebibyte_fails_the_attempt_and_names_step_and_limit(world, caught) -> None:
     config = {"retries": {"limit": 1, "delay": 10, "backoff": "constant"}}
 
     async def flow(params, step):

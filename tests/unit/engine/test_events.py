@@ -146,7 +146,7 @@ async def test_w7_an_absent_payload_and_a_null_one_stay_different(world) -> None
     assert world.store.events(world.key())[0].payload == UNDEFINED_TEXT
 
 
-async def test_fr01_a_wait_that_timed_out_is_gone_and_the_next_gets_the_event(world, caught) -> None:
+async def test_a_wait_that_timed_out_is_gone_and_the_next_gets_the_event(world, caught) -> None:
     async def flow(params, step):
         first = await caught(step.wait("w1", "go", "1 second"))
         return [first, await step.wait("w2", "go", "20 seconds")]
@@ -467,7 +467,7 @@ async def test_v13_finishing_releases_the_waits(world) -> None:
     assert world.engine.next_at() is None
 
 
-async def test_fr87_a_run_that_catches_a_timeout_is_no_alarm(world, caught, caplog) -> None:
+async def test_a_run_that_catches_a_timeout_is_no_alarm(world, caught, caplog) -> None:
     async def flow(params, step):
         await caught(step.wait("w", "go", "1 second"))
         return {"fine": True}

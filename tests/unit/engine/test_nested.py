@@ -23,7 +23,7 @@ def parents(world):
     return {name: names.get(row.parent) for name, row in rows.items()}
 
 
-async def test_fr19_a_nested_step_works_and_is_a_step_of_its_own(world) -> None:
+async def test_a_nested_step_works_and_is_a_step_of_its_own(world) -> None:
     async def flow(params, step):
         async def outer():
             return await step.do("inner", lambda: 42)
@@ -292,7 +292,7 @@ async def test_a_nested_step_of_another_instance_has_no_parent_here(world) -> No
     assert [row.parent for row in world.steps("child").values()] == [None]
 
 
-async def test_fr19_a_warning_is_shown_once(world, caplog) -> None:
+async def test_a_warning_is_shown_once(world, caplog) -> None:
     async def flow(params, step):
         async def outer():
             for _ in range(3):

@@ -15,7 +15,7 @@ HOUR = 3_600_000
 DAY = 24 * HOUR
 
 
-async def test_l10_a_pause_during_a_step_takes_effect_when_the_step_has_ended(world) -> None:
+async def test_a_pause_during_a_step_takes_effect_when_the_step_has_ended(world) -> None:
     release = asyncio.Event()
 
     async def flow(params, step):

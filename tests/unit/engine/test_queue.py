@@ -1,4 +1,4 @@
-"""Concurrency limits and the queue (row L3)."""
+"""Concurrency limits and the queue."""
 
 from __future__ import annotations
 

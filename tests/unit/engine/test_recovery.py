@@ -60,7 +60,7 @@ async def test_l5_a_completed_step_answers_from_its_record(world) -> None:
     assert await world.output() == [1, 2]
 
 
-async def test_fr11_code_outside_of_steps_runs_again_and_steps_do_not(world) -> None:
+async def test_code_outside_of_steps_runs_again_and_steps_do_not(world) -> None:
     async def flow(params, step):
         world.note("run")
         a = await step.do("one", lambda: world.note("one") or 42)
@@ -262,7 +262,7 @@ async def test_l6_what_ran_or_waited_goes_on_with_no_call_made(world) -> None:
     assert [world.status(kind) for kind in ("step", "sleep", "wait")] == ["complete", "complete", "errored"]
 
 
-async def test_fr81_four_kinds_of_waiting_go_on_after_a_restart(world) -> None:
+async def test_four_kinds_of_waiting_go_on_after_a_restart(world) -> None:
     async def flow(params, step):
         if params["kind"] == "sleep":
             return [await step.do("one", 1), await step.sleep("z", 5000), await step.do("two", 2)]

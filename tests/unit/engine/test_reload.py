@@ -1,4 +1,4 @@
-"""Code that is replaced while instances run, taken away, and brought back (rows L14, L18, FR-89)."""
+"""Code that is replaced while instances run, taken away, and brought back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def version(world, name, *, steps=("a", "b")):
     return flow
 
 
-async def test_l18_the_current_step_ends_on_the_old_code_and_the_new_goes_on(world) -> None:
+async def test_the_current_step_ends_on_the_old_code_and_the_new_goes_on(world) -> None:
     release = asyncio.Event()
 
     async def old(params, step):
@@ -272,7 +272,7 @@ async def test_a_running_instance_stops_after_its_step_and_goes_on_when_the_clas
     assert await world.output() == "b"
 
 
-async def test_fr89_a_sleeping_instance_is_not_woken_without_its_class_and_goes_on_with_it(world) -> None:
+async def test_a_sleeping_instance_is_not_woken_without_its_class_and_goes_on_with_it(world) -> None:
     async def flow(params, step):
         await step.sleep("z", 1000)
         return "woke"
@@ -408,7 +408,7 @@ async def test_waiting_for_pause_becomes_paused_without_the_class_too(world) -> 
     assert world.engine._core.slots.total == 0
 
 
-async def test_l14_a_class_that_throws_in_its_constructor_fails_the_instance_also_when_resumed(world) -> None:
+async def test_a_class_that_throws_in_its_constructor_fails_the_instance_also_when_resumed(world) -> None:
     async def broken(params, step):
         raise RuntimeError("ctor")
 
@@ -425,7 +425,7 @@ async def test_l14_a_class_that_throws_in_its_constructor_fails_the_instance_als
     assert await world.error() == ("Error", "RuntimeError: ctor")
 
 
-async def test_fr83_an_instance_that_throws_leaves_the_others_untouched(world) -> None:
+async def test_an_instance_that_throws_leaves_the_others_untouched(world) -> None:
     async def flow(params, step):
         if params.get("bad"):
             raise RuntimeError("ctor")

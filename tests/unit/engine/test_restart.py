@@ -23,7 +23,7 @@ async def three_steps(world, step):
     return [await step.do(name, noting(world, name, name)) for name in "abc"]
 
 
-async def test_l12_a_restart_runs_everything_again(world) -> None:
+async def test_a_restart_runs_everything_again(world) -> None:
     async def flow(params, step):
         return await three_steps(world, step)
 

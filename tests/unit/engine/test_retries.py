@@ -95,7 +95,7 @@ async def test_a_delay_may_be_a_duration_text(world) -> None:
     assert await world.output() == 2
 
 
-async def test_fr05_a_delay_of_zero_retries_at_once(world) -> None:
+async def test_a_delay_of_zero_retries_at_once(world) -> None:
     async def flow(params, step):
         return await step.do("d", failing(world, until=1), retries(2, 0))
 
@@ -173,7 +173,7 @@ async def test_w4_attempts_of_a_step_with_their_outcomes_are_in_the_history(worl
     ]
 
 
-async def test_fr09_a_caught_failure_does_not_fail_the_instance(world, caught) -> None:
+async def test_a_caught_failure_does_not_fail_the_instance(world, caught) -> None:
     async def flow(params, step):
         error = await caught(step.do("d", failing(world), retries(0, 1)))
         return {"caught": error, "after": await step.do("clean", lambda: world.note("clean") or "cleaned")}
@@ -214,7 +214,7 @@ async def test_each_count_of_a_name_has_attempts_of_its_own(world) -> None:
 # -- NonRetryableError
 
 
-async def test_fr03_a_non_retryable_error_stops_the_step_whatever_its_message(world, caught) -> None:
+async def test_a_non_retryable_error_stops_the_step_whatever_its_message(world, caught) -> None:
     async def flow(params, step):
         return await caught(step.do("d", failing(world, error=NonRetryableError("")), retries(3, 50)))
 
@@ -339,7 +339,7 @@ async def test_errors_cross_as_cloudflare_folds_them(world, error, stored, where
     assert await world.error() == stored
 
 
-async def test_l15_errors_are_stored_with_their_stack_and_cause(world) -> None:
+async def test_errors_are_stored_with_their_stack_and_cause(world) -> None:
     def fail():
         try:
             {}["missing"]
@@ -361,7 +361,7 @@ async def test_l15_errors_are_stored_with_their_stack_and_cause(world) -> None:
 # -- delay functions
 
 
-async def test_fr17_a_delay_function_says_how_long_to_wait(world) -> None:
+async def test_a_delay_function_says_how_long_to_wait(world) -> None:
     asked = []
 
     def delay(given):

@@ -1,4 +1,4 @@
-"""skipSleep: our extension, as on lopata (row L1)."""
+"""skipSleep: our extension, as on lopata."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ async def test_sleep_and_sleep_until_share_a_counter(world) -> None:
     ]
 
 
-async def test_fr07_on_replay_the_first_stored_wake_time_wins_moved_on_by_a_pause(world) -> None:
+async def test_on_replay_the_first_stored_wake_time_wins_moved_on_by_a_pause(world) -> None:
     async def flow(params, step):
         began = await step.do("t0", lambda: world.clock.now())
         await step.sleep_until("u", datetime.now(UTC) if False else world.clock.now() + 5000)

@@ -1,4 +1,4 @@
-"""Streams as step outputs (row V10)."""
+"""Streams as step outputs."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ async def test_terminated_while_a_retry_is_due(world) -> None:
     assert world.journal == [1]
 
 
-async def test_l11_what_the_code_throws_then_does_not_change_the_status(world) -> None:
+async def test_what_the_code_throws_then_does_not_change_the_status(world) -> None:
     async def flow(params, step):
         try:
             await step.do("a", asyncio.Event().wait)

@@ -224,7 +224,7 @@ async def test_the_timer_of_a_callback_that_ended_does_nothing(world) -> None:
 # -- cancellation
 
 
-async def test_l11_terminate_stops_the_callback_where_it_waits(world) -> None:
+async def test_terminate_stops_the_callback_where_it_waits(world) -> None:
     async def slow():
         try:
             await asyncio.Event().wait()

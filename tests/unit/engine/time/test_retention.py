@@ -1,4 +1,4 @@
-"""Finished instances are kept for their retention and then gone with all they own (row L4)."""
+"""Finished instances are kept for their retention and then gone with all they own."""
 
 from __future__ import annotations
 
