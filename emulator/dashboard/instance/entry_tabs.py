@@ -23,7 +23,7 @@ from stepwell.emulator.storage.view_records import EntryCounts
 
 _EVENTS_SHOWN: Final = 100
 _LOGS_SHOWN: Final = 1_000
-ENTRIES_SHOWN: Final = 200
+ENTRIES_SHOWN: Final = 100
 #: Entries that are read at a time for a page of one family.
 _BATCH: Final = 2_000
 _LAST: Final = 2**53 - 1

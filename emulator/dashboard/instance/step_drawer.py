@@ -25,7 +25,7 @@ from stepwell.emulator.storage.records import StepKind, StepRow
 
 _LOGS_SHOWN: Final = 200
 #: Entries of the step's history, two for each attempt.
-_ENTRIES_SHOWN: Final = 100
+_ENTRIES_SHOWN: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
