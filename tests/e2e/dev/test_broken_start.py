@@ -56,7 +56,7 @@ def test_the_dashboard_shows_the_error_and_the_instances(dev: Start, project: Pr
 
     page = server.http.get("/__dashboard").text
     assert "worker failed to load" in page
-    assert "Its instances are waiting" in page
+    assert "Save a fix to reload; instances will resume." in page
     assert "no luck" in page
     assert ">one<" in page
 
