@@ -21,12 +21,6 @@ export function within(scope, env, fn) {
   return workers.withEnv(Object.defineProperty({ ...env }, SCOPE, { value: scope }), fn);
 }
 
-/** Calls `fn` outside of any pass: for what Stepwell itself does on behalf of user code. */
-export function outside(fn) {
-  if (storage) return storage.run(undefined, fn);
-  return currentScope() === undefined ? fn() : within(undefined, workers.env, fn);
-}
-
 /**
  * Puts `[instance step] ` before the lines that passes and steps log; the engine's side takes it off again and shows
  * both. Strings keep their place, since the first one may be a format.

@@ -1,7 +1,7 @@
 // `env.MY_WORKFLOW` and the instances it gives, with Cloudflare's methods; the engine checks every argument.
 import { decodeTree, encode, encodeArguments } from "./codec.mjs";
 import { NotSerialisable, cloneError } from "./errors.mjs";
-import { currentScope, outside } from "./scope.mjs";
+import { currentScope } from "./scope.mjs";
 
 const instances = (channel, workflow, ids) => ids.map((id) => new InstanceImpl(channel, workflow, id));
 
@@ -43,8 +43,7 @@ export class WorkflowImpl {
   #call(method, argument) {
     const scope = currentScope();
     const by = scope && [scope.workflowName, scope.instanceId];
-    const text = encodeArguments(argument);
-    return outside(() => this.#channel.call({ workflow: this.#name, method, by }, text));
+    return this.#channel.call({ workflow: this.#name, method, by }, encodeArguments(argument));
   }
 }
 
@@ -107,8 +106,7 @@ export class InstanceImpl {
   }
 
   #call(method, argument) {
-    const text = encodeArguments(argument);
-    return outside(() => this.#channel.call({ workflow: this.#workflow, method, id: this.id }, text));
+    return this.#channel.call({ workflow: this.#workflow, method, id: this.id }, encodeArguments(argument));
   }
 }
 
