@@ -15,7 +15,7 @@ ALLOWED = (
     r"stepwell/(__init__|__main__|testing)\.py",
     r"stepwell/(emulator/|bindings/)?py\.typed",
     r"stepwell/(emulator|bindings)/([a-z_]+/)*[a-z_]+\.py",
-    r"stepwell/bindings/javascript/[a-z_]+\.mjs",
+    r"stepwell/bindings/javascript/([a-z]+/)?[a-z_]+\.mjs",
     r"stepwell/emulator/storage/sql/(migrations/\d{4}_)?[a-z]+\.sql",
     r"stepwell/emulator/dashboard/templates/[a-z_/]+\.html",
     r"stepwell/emulator/dashboard/static/([a-z]+\.js|icon\.svg|css/\d-[a-z]+\.css)",

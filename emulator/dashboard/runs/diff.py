@@ -147,7 +147,10 @@ def compare(left: Run, right: Run) -> DiffView:
 
 def _equal_fields(left: str | None, right: str | None) -> int:
     """Top-level fields with equal values."""
-    one, other = json.loads(left or "null"), json.loads(right or "null")
+    try:
+        one, other = json.loads(left or "null"), json.loads(right or "null")
+    except RecursionError:  # JavaScript nests deeper than Python reads
+        return 0
     if not isinstance(one, dict) or not isinstance(other, dict):
         return 0
     return sum(name in other and other[name] == value for name, value in one.items())
@@ -267,11 +270,15 @@ def value_changes(what: str, left: str | None, right: str | None, most: int = 12
     if left is None or right is None:
         return [Change(what, _shown(left), _shown(right))]
     found: list[Change] = []
-    _walk(what, json.loads(left), json.loads(right), found, most)
+    try:
+        _walk(what, json.loads(left), json.loads(right), found, most)
+    except RecursionError:
+        return [Change(what, _TOO_DEEP, _TOO_DEEP)]
     return found
 
 
 _MISSING: Final = object()
+_TOO_DEEP: Final = "[nested too deeply]"
 
 
 def _walk(path: str, left: Any, right: Any, found: list[Change], most: int) -> None:
@@ -302,4 +309,7 @@ def _text(tree: Any) -> str:
 
 
 def _shown(text: str | None) -> str:
-    return "none" if text is None else tree_line(json.loads(text), _SHOWN)
+    try:
+        return "none" if text is None else tree_line(json.loads(text), _SHOWN)
+    except RecursionError:
+        return _TOO_DEEP

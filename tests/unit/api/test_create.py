@@ -199,7 +199,8 @@ async def test_retention_of_an_instance_is_kept(world: Any, api: Any) -> None:
 
     await api.post("", {"instance_id": "one", "instance_retention": retention})
 
-    assert world.store.retention(world.key()) == (3_600_000, 5_000)
+    row = world.store.instance(world.key())
+    assert (row.success_retention_ms, row.error_retention_ms) == (3_600_000, 5_000)
 
 
 # -- batch
