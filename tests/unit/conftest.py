@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,15 @@ from stepwell.emulator.web.parts import ServerParts
 ACCOUNT = "/client/v4/accounts/any/workflows"
 EXPLORER = "/cdn-cgi/local/explorer/api/workflows"
 LOCAL = "/cdn-cgi/local/stepwell"
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """A command that a test runs in this process sets up Stepwell's loggers for good."""
+    logger = logging.getLogger("stepwell")
+    before = logger.propagate, logger.level, list(logger.handlers)
+    yield
+    logger.propagate, logger.level, logger.handlers = before
 
 
 class FakeHost:
