@@ -137,7 +137,7 @@ def test_duplicate_with_other_params(hand: Hand) -> None:
     hand.click(hand.page.locator("textarea").first)
     hand.page.keyboard.press("Control+a")
     hand.page.keyboard.type('{"n": 7}')
-    hand.click(hand.page.locator("form button.primary").first)
+    hand.click(hand.page.locator("#new-instance button.main"))
     hand.page.get_by_role("link", name="Data", exact=True).click()
     expect(hand.page.locator("#value-params")).to_contain_text("n: 7")
 
