@@ -18,7 +18,7 @@ ALLOWED = (
     r"stepwell/bindings/javascript/([a-z]+/)?[a-z_]+\.mjs",
     r"stepwell/emulator/storage/sql/(migrations/\d{4}_)?[a-z]+\.sql",
     r"stepwell/emulator/dashboard/templates/[a-z_/]+\.html",
-    r"stepwell/emulator/dashboard/static/([a-z]+\.js|icon\.svg|css/\d-[a-z]+\.css)",
+    r"stepwell/emulator/dashboard/static/((workers/)?[a-z]+\.js|icon\.svg|css/\d-[a-z]+\.css)",
     r"stepwell/emulator/cli/templates/(python|typescript)/.+",
     r"stepwell/emulator/testing/contract/suite/.+\.(capnp|js|json|jsonc|md|py|toml)",
     r"stepwell-[\d.]+\.dist-info/(METADATA|RECORD|WHEEL|entry_points\.txt|licenses/LICENSE)",
