@@ -179,7 +179,8 @@ def test_after_a_delete_one_is_back_at_the_list_as_it_was(shop: Running, open_pa
     page = open_page(f"{shop.base}?status=complete&q=step:fetch")
     page.locator("#rows .id", has_text="to-be-deleted").click()
     expect(page.locator("#live")).to_have_text("Live")
-    page.get_by_role("button", name="Delete").click()
+    page.locator("#head").get_by_label("More actions").click()
+    page.locator("#head").get_by_role("button", name="Delete").click()
     page.keyboard.press("Enter")
 
     expect(page).to_have_url(f"{shop.base}?status=complete&q=step:fetch")
@@ -275,7 +276,7 @@ def test_the_list_is_useful_without_scripts(shop: Running, open_page: Open) -> N
 
     assert len(rows(page)) == 2
     page.locator("#rows .id", has_text="order-waiting").click()
-    expect(page.locator("#now")).to_contain_text("Waiting for an event")
+    expect(page.locator("#now")).to_contain_text("Waiting for event approval")
 
 
 @pytest.mark.parametrize("scripts", [True, False])

@@ -13,9 +13,19 @@ from tests.e2e.dashboard.running import Running
 Open = Callable[..., Page]
 
 
+def choose(page: Page, verb: str) -> None:
+    """Clicks a command in the menu of the instance."""
+    menu = page.locator("#head .menu")
+    menu.get_by_label("More actions").click()
+    menu.get_by_role("button", name=verb).click()
+
+
 @pytest.mark.parametrize(
     ("verb", "question", "done"),
-    [("Terminate", "Terminate {id}?", "Terminated"), ("Restart", "Restart {id} from the top?", "was restarted")],
+    [
+        ("Terminate", "Terminate {id}?", "Terminated"),
+        ("Restart", "Restart {id} from the top?", "before the restart"),
+    ],
 )
 def test_what_cannot_be_undone_is_asked_without_scripts_as_well(
     shop: Running, open_page: Open, verb: str, question: str, done: str
@@ -24,7 +34,7 @@ def test_what_cannot_be_undone_is_asked_without_scripts_as_well(
     shop.create("orders", name, {})
     shop.idle()
     page = open_page(f"{shop.instance_url('orders', name)}?tab=logs", scripts=False)
-    page.get_by_role("button", name=verb).click()
+    choose(page, verb)
     expect(page.locator("h1")).to_have_text(question.format(id=name))
     assert shop.status("orders", name) == "waiting"
 
@@ -49,10 +59,10 @@ def test_delete_and_restart_from_a_step_ask_without_scripts_and_can_be_cancelled
     shop.create("quick", "unscripted-kept", {})
     shop.idle()
     page = open_page(f"{shop.instance_url('quick', 'unscripted-kept')}?step=2", scripts=False)
-    page.get_by_role("button", name="Restart from this step").click()
+    page.locator("#panel").get_by_role("button", name="Restart from here").click()
     expect(page.locator("h1")).to_have_text("Restart unscripted-kept from transform-1?")
     page.get_by_role("link", name="Cancel").click()
-    page.get_by_role("button", name="Delete").click()
+    choose(page, "Delete")
     expect(page.locator("h1")).to_have_text("Delete unscripted-kept?")
     assert shop.status("quick", "unscripted-kept") == "complete"
 

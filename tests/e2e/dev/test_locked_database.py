@@ -64,13 +64,13 @@ def test_every_instance_completes_after_a_lock_of_seven_seconds(
     with locked(tmp_path / "state"):
         began = time.monotonic()
         server.until_output("The database cannot be written: another program has locked it")
-        assert "Can't write to the database:" in server.http.get("/__dashboard").text
+        assert "Can't write to the database." in server.http.get("/__dashboard").text
         until("7 seconds", lambda: time.monotonic() - began > 7)
 
     for name in names:
         assert server.until_status("flow", name)["status"] == "complete"
     server.until_output(r"The database can be written again after \d+ s")
-    assert "Can't write to the database:" not in server.http.get("/__dashboard").text
+    assert "Can't write to the database." not in server.http.get("/__dashboard").text
     assert server.output.count("The database cannot be written:") == 1
 
 
