@@ -118,7 +118,7 @@ def test_an_instance_opens_and_changes_among_the_others(crowd: Running, open_pag
     crowd.create("orders", "the-new-one", {})
     crowd.idle()
     page = open_page(crowd.instance_url("orders", "the-new-one"))
-    page.get_by_role("button", name="Skip this sleep").click()
+    page.get_by_role("button", name="Skip sleep").click()
 
     expect(page.locator("#now")).to_contain_text("Waiting for event")
 
