@@ -29,12 +29,13 @@ def test_a_refusal_leaves_the_buttons_as_they_are_and_has_a_line_below_them(
     shop.create("orders", f"refused-{width}", {})
     shop.idle()
     page = live(open_page(shop.instance_url("orders", f"refused-{width}"), width=width))
-    buttons = page.locator(".actions .button:visible, .actions button:visible")
+    buttons = page.locator("#head .acts :is(a, button, summary):visible")
+    assert buttons.count() >= 2
     before = [box.bounding_box() for box in buttons.all()]
     page.route("**/do/*", lambda route: route.abort())
     page.get_by_role("button", name="Pause").click()
 
-    problem = page.locator(".actions > .problem")
+    problem = page.locator("#head .acts > .problem")
     expect(problem).to_have_text("Can't reach the server. Is stepwell dev running?")
     assert [box.bounding_box() for box in buttons.all()] == before
     place = problem.bounding_box()
@@ -65,6 +66,7 @@ def test_what_was_done_is_said_on_the_page_that_follows(shop: Running, open_page
     page.keyboard.press("Enter")
     expect(page.locator("#toasts")).to_have_text("Restarted said")
 
+    page.locator("#head .menu summary").click()
     page.get_by_role("button", name="Delete").click()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("workflow=quick"))
@@ -96,6 +98,8 @@ def test_the_focus_stays_in_what_was_acted_on_when_its_button_goes(shop: Running
     page.keyboard.press("p")
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
     page.keyboard.press("s")
+    expect(page.get_by_role("button", name="Skip sleep")).to_be_focused()
+    page.keyboard.press("Enter")
     expect(page.locator("#now")).to_contain_text("Waiting for event")
     assert page.evaluate(_FOCUSED) == "now"
 

@@ -15,8 +15,8 @@ def test_a_run_that_no_test_can_repeat_says_why_where_it_is_copied(shop: Running
     shop.create("narrow", "under-way")
     page = open_page(shop.instance_url("narrow", "under-way"))
     expect(page.locator("#step-rows a")).to_have_count(1)
-    page.locator(".menu summary", has_text="Export").click()
-    page.get_by_role("link", name="Copy as a pytest").click()
+    page.locator("#head .menu summary").click()
+    page.get_by_role("link", name="Copy as pytest").click()
 
     expect(page.locator(".toast.bad")).to_contain_text(
         "The instance is running. Copy it once it has finished, or while it waits."
@@ -46,6 +46,7 @@ def test_new_instances_are_copied_with_the_params_that_are_typed(shop: Running, 
     page = open_page(f"{shop.base}/workflows/orders/create")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.locator("#params").fill('{"n": 4711}')
+    page.locator(".beside summary", has_text="JavaScript").click()
     page.get_by_role("button", name="Copy: JavaScript").click()
     expect(page.locator(".toast")).to_contain_text("Copied")
 
