@@ -21,7 +21,7 @@ export function encodeArguments(value) {
   return write(() => new Encoder(true).tree(value, "$"), value, Infinity);
 }
 
-// How many bytes the text under way may still have. What is counted is never more than it will have.
+// The bytes that are left for the text being encoded. The count never exceeds the real size, so nothing is refused early.
 let left = Infinity;
 
 function count(bytes) {

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 from stepwell.emulator.storage.codes import (
     CAUSE_OF_CODE,
     KIND_OF_CODE,
-    STATE_CODES,
     STATE_OF_CODE,
     STATUS_CODES,
     STATUS_OF_CODE,
@@ -29,7 +28,6 @@ from stepwell.emulator.storage.records import (
     Status,
     StepKind,
     StepRow,
-    StepState,
 )
 from stepwell.emulator.storage.view_records import (
     EntryCounts,
@@ -40,7 +38,6 @@ from stepwell.emulator.storage.view_records import (
     Sizes,
     StepBrief,
     StepOutline,
-    StepStretch,
     StepTally,
     WorkflowGroup,
 )
@@ -49,7 +46,6 @@ Row: TypeAlias = tuple[Any, ...]
 
 _LAST_ID = 2**62
 _NO_LIMIT = -1
-_NOTABLE = [code for state, code in STATE_CODES.items() if state is not StepState.COMPLETED]
 
 
 class ViewReads:
@@ -180,19 +176,6 @@ class ViewReads:
 
     def steps_of(self, key: int, seqs: Iterable[int]) -> list[StepRow]:
         return [_in_line(self._step(row)) for row in self._all("steps_of", (key, json.dumps(list(seqs))))]
-
-    def steps_named(self, key: int, text: str, limit: int) -> list[int]:
-        return [seq for (seq,) in self._all("steps_named", (key, text, limit))]
-
-    def steps_within(self, key: int, start: int, end: int, limit: int) -> list[int]:
-        return [seq for (seq,) in self._all("steps_within", (key, start, end, limit))]
-
-    def notable_steps(self, key: int, limit: int) -> list[int]:
-        return [seq for (seq,) in self._all("notable_steps", (key, json.dumps(_NOTABLE), limit))]
-
-    def step_stretches(self, key: int, stretches: Iterable[tuple[int, int]]) -> list[StepStretch]:
-        params = (STATE_CODES[StepState.FAILED], json.dumps(list(stretches)), key)
-        return [StepStretch(*row) for row in self._all("step_stretches", params)]
 
     def sizes_of(self, key: int, seqs: Iterable[int]) -> dict[int, int]:
         rows = self._all("sizes_of", (key, json.dumps(list(seqs))))

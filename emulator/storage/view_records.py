@@ -69,21 +69,6 @@ class StepTally:
 
 
 @dataclass(frozen=True, slots=True)
-class StepStretch:
-    """Steps of an instance from one seq to another: when the first began, the last ended, how many have failed."""
-
-    first: int
-    last: int
-    started_at: int
-    ended_at: int
-    failed: int
-
-    @property
-    def count(self) -> int:
-        return self.last - self.first + 1
-
-
-@dataclass(frozen=True, slots=True)
 class StepBrief:
     """A step as a list or a graph needs it; `config` is JSON, `error` the JSON of its ErrorInfo."""
 

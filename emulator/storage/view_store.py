@@ -26,7 +26,6 @@ from stepwell.emulator.storage.view_records import (
     Sizes,
     StepBrief,
     StepOutline,
-    StepStretch,
     StepTally,
     WorkflowGroup,
 )
@@ -107,22 +106,6 @@ class ViewReader(Protocol):
 
     def steps_of(self, key: int, seqs: Iterable[int]) -> list[StepRow]:
         """These steps, without outputs."""
-        ...
-
-    def steps_named(self, key: int, text: str, limit: int) -> list[int]:
-        """The seqs of the first steps whose public names contain a text, in whichever case."""
-        ...
-
-    def steps_within(self, key: int, start: int, end: int, limit: int) -> list[int]:
-        """The seqs of the first steps that ran, slept or waited between two times."""
-        ...
-
-    def notable_steps(self, key: int, limit: int) -> list[int]:
-        """The seqs of the newest steps that are open or have failed."""
-        ...
-
-    def step_stretches(self, key: int, stretches: Iterable[tuple[int, int]]) -> list[StepStretch]:
-        """What there is to say of the steps from the first to the last seq of each."""
         ...
 
     def sizes_of(self, key: int, seqs: Iterable[int]) -> dict[int, int]:

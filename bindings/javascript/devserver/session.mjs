@@ -6,7 +6,7 @@ import { RunKey } from "../run_key.mjs";
 const RETRY_MS = 500;
 const PATIENCE_MS = 5_000;
 
-/** `{engine: "host:port", token}` of the running `stepwell dev`; undefined where there is none. */
+/** `{engine: "host:port", token}` of the running `stepwell dev`; undefined if none runs. */
 export function readSession() {
   try {
     const session = JSON.parse(readFileSync(process.env.STEPWELL_SESSION, "utf8"));

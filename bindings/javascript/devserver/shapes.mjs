@@ -21,7 +21,7 @@ function named({ name, className }, text) {
   throw new UnknownShape(`a Workflow without a name and a class: ${text}`);
 }
 
-/** Texts of modules by their names beside each other, as paths in a folder of ours. */
+/** Pairs of path and text: modules by name, placed in the folder `stepwell/`. */
 const placed = (texts) => Object.entries(texts).map(([name, text]) => [`stepwell/${name}.mjs`, text]);
 
 const four = {
@@ -45,7 +45,7 @@ const four = {
   /** Puts `entryOf(main)` and `texts` in front of the main module, and a socket that leads to them. */
   host(worker, entryOf, texts) {
     const [main] = Array.isArray(worker.modules) ? worker.modules : [];
-    if (main?.type !== "ESModule" || typeof main.path !== "string") throw new UnknownShape("a Worker whose first module is none");
+    if (main?.type !== "ESModule" || typeof main.path !== "string") throw new UnknownShape("a Worker whose first module is not an ES module with a path");
     const root = worker.modulesRoot ?? ".";
     const entry = entryOf(posix.join("..", posix.relative(root, main.path)));
     const ours = placed({ entry, ...texts }).map(([path, contents]) => ({ type: "ESModule", path: posix.join(root, path), contents }));

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
 
 from stepwell.emulator.histories.saved import SavedRun
 from stepwell.emulator.storage.records import (
@@ -16,12 +15,9 @@ from stepwell.emulator.storage.records import (
     PassRow,
     StepKind,
     StepRow,
-    StepState,
     VersionRow,
 )
-from stepwell.emulator.storage.view_records import EntryCounts, EventBrief, Sizes, StepOutline, StepStretch
-
-_ENDED_WELL: Final = StepState.COMPLETED
+from stepwell.emulator.storage.view_records import EntryCounts, EventBrief, Sizes, StepOutline
 
 
 class SavedReader:
@@ -67,21 +63,6 @@ class SavedReader:
 
     def steps_of(self, _: int, seqs: Iterable[int]) -> list[StepRow]:
         return [self._steps[seq] for seq in seqs if seq in self._steps]
-
-    def steps_named(self, _: int, text: str, limit: int) -> list[int]:
-        return [step.seq for step in self._run.steps if text.lower() in step.public_name.lower()][:limit]
-
-    def steps_within(self, _: int, start: int, end: int, limit: int) -> list[int]:
-        found = [step for step in self._run.steps if step.started_at <= end]
-        return [step.seq for step in found if step.ended_at is None or step.ended_at >= start][:limit]
-
-    def notable_steps(self, _: int, limit: int) -> list[int]:
-        found = [step.seq for step in self._run.steps if step.state is not _ENDED_WELL]
-        return found[-limit:]
-
-    def step_stretches(self, _: int, stretches: Iterable[tuple[int, int]]) -> list[StepStretch]:
-        found = ([self._steps[seq] for seq in range(first, last + 1)] for first, last in stretches)
-        return [_stretch(steps) for steps in found]
 
     def sizes_of(self, _: int, seqs: Iterable[int]) -> dict[int, int]:
         sizes = {step.seq: _size(step.output) for step in self.steps_of(0, seqs)}
@@ -166,16 +147,6 @@ def _unless_long(text: str | None, most_bytes: int) -> str | None:
 
 def _size(text: str | None) -> int | None:
     return None if text is None else len(text.encode("utf-8", "replace"))
-
-
-def _stretch(steps: Sequence[StepRow]) -> StepStretch:
-    return StepStretch(
-        first=steps[0].seq,
-        last=steps[-1].seq,
-        started_at=min(step.started_at for step in steps),
-        ended_at=max(step.started_at if step.ended_at is None else step.ended_at for step in steps),
-        failed=sum(step.state is StepState.FAILED for step in steps),
-    )
 
 
 def _outline(step: StepRow) -> StepOutline:

@@ -72,7 +72,7 @@ class ReloadCheck:
             if verdict is None or verdict.too_late or not verdict.difference:
                 await self._resume(row.key)
             elif row.key not in self._paused and row.status in _PAUSABLE:
-                found.append(await self._pause(workflow, row, verdict))
+                found += await self._pause(workflow, row, verdict)
         return found
 
     def _unfinished(self, workflow: WorkflowState) -> Iterable[InstanceRow]:
@@ -98,12 +98,14 @@ class ReloadCheck:
             unknown=_unknown(steps),
         )
 
-    async def _pause(self, workflow: WorkflowState, row: InstanceRow, verdict: Verdict) -> CannotFollow:
-        found = CannotFollow(workflow.name, row.id, verdict)
-        with contextlib.suppress(EngineError):  # it has finished meanwhile
+    async def _pause(self, workflow: WorkflowState, row: InstanceRow, verdict: Verdict) -> list[CannotFollow]:
+        """The instance, if it could be paused: it may have finished meanwhile."""
+        try:
             await self._commands.pause(row.key)
-            self._paused[row.key] = found
-        return found
+        except EngineError:
+            return []
+        self._paused[row.key] = CannotFollow(workflow.name, row.id, verdict)
+        return [self._paused[row.key]]
 
     async def _resume(self, key: int) -> None:
         if self._paused.pop(key, None) is not None:

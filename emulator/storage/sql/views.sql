@@ -48,24 +48,6 @@ SELECT seq, kind, name, count, parent, state, attempts, started_at, ended_at, du
 FROM step JOIN step_config ON step_config.key = step.config
 WHERE instance = ? AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq;
 
--- name: steps_named
--- Steps whose names with their counts contain a text, in whichever case.
-SELECT seq FROM step WHERE instance = ?1 AND instr(lower(name || '-' || count), lower(?2)) ORDER BY seq LIMIT ?3;
-
--- name: steps_within
--- The first steps that lie in a span of time, or reach into it.
-SELECT seq FROM step WHERE instance = ? AND (ended_at IS NULL OR ended_at >= ?) AND started_at <= ? ORDER BY seq LIMIT ?;
-
--- name: notable_steps
--- The newest steps that are open or have failed, by a JSON list of the codes of their states.
-SELECT seq FROM step WHERE instance = ? AND state IN (SELECT value FROM json_each(?)) ORDER BY seq DESC LIMIT ?;
-
--- name: step_stretches
--- When the stretches of steps in a JSON list of [first, last] began and ended, and how many of them have failed.
-SELECT first, last, min(started_at), max(coalesce(ended_at, started_at)), sum(state = ?1)
-FROM (SELECT value ->> 0 AS first, value ->> 1 AS last FROM json_each(?2))
-JOIN step ON step.instance = ?3 AND step.seq BETWEEN first AND last GROUP BY first, last;
-
 -- name: sizes_of
 -- Like output_sizes, of the steps in a JSON list of seqs.
 SELECT seq, coalesce(octet_length(output), octet_length(sealed),

@@ -21,7 +21,7 @@ from stepwell.emulator.storage.records import (
     VersionRow,
 )
 from stepwell.emulator.storage.sqlite import SqliteStore
-from stepwell.emulator.storage.view_records import Cursor, ListPage, Order, StepStretch
+from stepwell.emulator.storage.view_records import Cursor, ListPage, Order
 from tests.unit.dashboard.conftest import DO_CONFIG
 
 
@@ -318,37 +318,3 @@ def test_chosen_steps_are_read_with_their_sizes_and_their_history(store: SqliteS
     assert store.sizes_of(1, [2, 3]) == {2: 3, 3: 3}
     assert [entry.step for entry in store.history_of(1, [3]) if entry.step is not None] == [3]
     assert [entry.event_id for entry in store.history_of(1, [])] == [1, 2]
-
-
-def test_steps_that_are_open_or_have_failed_are_notable_the_newest_first(store: SqliteStore) -> None:
-    _steps(store, StepState.FAILED, StepState.COMPLETED, StepState.IN_FLIGHT)
-
-    assert store.notable_steps(1, 10)[:2] == [4, 2]
-    assert store.notable_steps(1, 1) == [4]
-
-
-def test_steps_are_found_by_the_time_that_they_took(store: SqliteStore) -> None:
-    _steps(store, *[StepState.COMPLETED] * 4)
-
-    assert set(store.steps_within(1, 30, 45, 10)) & {2, 3, 4, 5} == {3, 4}
-    assert store.steps_within(1, 29, 45, 2) == [1, 2]
-
-
-def test_a_step_that_is_open_is_found_at_any_time_since_it_began(store: SqliteStore) -> None:
-    _steps(store, StepState.COMPLETED, StepState.IN_FLIGHT)
-
-    assert set(store.steps_within(1, 5_000, 6_000, 10)) & {2, 3} == {3}
-    assert set(store.steps_within(1, 21, 29, 10)) & {2, 3} == {2}
-
-
-def test_a_stretch_of_steps_tells_when_it_was_and_how_many_have_failed(store: SqliteStore) -> None:
-    _steps(store, StepState.COMPLETED, StepState.FAILED, StepState.COMPLETED)
-
-    assert store.step_stretches(1, [(2, 3), (4, 4)]) == [StepStretch(2, 3, 20, 39, 1), StepStretch(4, 4, 40, 49, 0)]
-
-
-def test_steps_are_found_by_a_part_of_their_public_names(store: SqliteStore) -> None:
-    _steps(store, *[StepState.COMPLETED] * 12)
-
-    assert store.steps_named(1, "S-1", 10) == [10, 11, 12, 13]
-    assert store.steps_named(1, "s-", 2) == [2, 3]
