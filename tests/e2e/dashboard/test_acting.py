@@ -24,7 +24,7 @@ def live(page: Page) -> Page:
 
 @pytest.mark.parametrize("width", [1280, 360])
 def test_a_refusal_leaves_the_buttons_as_they_are_and_has_a_line_below_them(
-    shop: Running, open_page: Open, screenshots: Path, width: int
+    shop: Running, open_page: Open, width: int
 ) -> None:
     shop.create("orders", f"refused-{width}", {})
     shop.idle()
@@ -41,7 +41,6 @@ def test_a_refusal_leaves_the_buttons_as_they_are_and_has_a_line_below_them(
     place = problem.bounding_box()
     assert place is not None
     assert place["y"] >= max(box["y"] + box["height"] for box in before if box is not None)
-    page.screenshot(path=screenshots / f"refused-{width}.png")
 
 
 def test_that_nobody_answers_is_said_no_longer_when_somebody_does(tmp_path: Path, open_page: Open) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -23,7 +22,7 @@ def instances(shop: Running) -> None:
 
 @pytest.mark.parametrize("width", [1280, 360])
 def test_new_rows_and_what_is_chosen_stay_in_sight_while_one_scrolls(
-    shop: Running, open_page: Open, screenshots: Path, width: int
+    shop: Running, open_page: Open, width: int
 ) -> None:
     page = open_page(f"{shop.base}?workflow=quick", width=width)
     expect(page.locator("#live")).to_have_text("Live")
@@ -39,7 +38,6 @@ def test_new_rows_and_what_is_chosen_stay_in_sight_while_one_scrolls(
     expect(page.locator("#fresh")).to_have_text("Show 1 new instance")
     for seen in ("#fresh", "[data-picked-count]", "#bulk button[value='restart']"):
         expect(page.locator(seen)).to_be_in_viewport(ratio=1)
-    page.screenshot(path=screenshots / f"list-scrolled-{width}.png")
     page.locator("#fresh").click()
     expect(page.locator("#rows tr").first.locator(".id")).to_have_text(f"quick-far-up-{width}")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -24,9 +23,8 @@ def names(page: Page) -> list[str]:
     return page.locator("#step-rows [data-row] a").all_inner_texts()
 
 
-def test_steps_with_one_name_are_a_group_with_its_count(shop: Running, open_page: Open, screenshots: Path) -> None:
+def test_steps_with_one_name_are_a_group_with_its_count(shop: Running, open_page: Open) -> None:
     page = open_page(shop.instance_url("long", "long-500"))
-    page.screenshot(path=screenshots / "instance-500-steps-light.png")
 
     expect(page.locator(".group-row")).to_contain_text("read page×500")
     assert names(page) == []

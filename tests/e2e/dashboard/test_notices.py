@@ -24,7 +24,7 @@ CardDeclined: card bad was declined by the bank
 
 
 def test_code_that_could_not_be_loaded_is_said_on_open_pages_until_it_is_mended(
-    shop: Running, open_page: Open, screenshots: Path
+    shop: Running, open_page: Open
 ) -> None:
     page = open_page(shop.base)
     expect(page.locator("#live")).to_contain_text("Live")
@@ -33,16 +33,13 @@ def test_code_that_could_not_be_loaded_is_said_on_open_pages_until_it_is_mended(
     trouble = page.locator(".trouble")
     expect(trouble.locator("summary").first).to_contain_text("shop failed to load")
     expect(trouble.locator(".lines .hit")).to_be_visible()
-    page.screenshot(path=screenshots / "not-loaded-light.png")
 
     shop.parts.notices.loaded("shop")
     expect(trouble).to_have_count(0)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_an_engine_that_cannot_write_says_so_and_what_to_do(
-    tmp_path: Path, open_page: Open, screenshots: Path, theme: str
-) -> None:
+def test_an_engine_that_cannot_write_says_so_and_what_to_do(tmp_path: Path, open_page: Open, theme: str) -> None:
     with Dashboard(tmp_path) as running:
         page = open_page(running.base, theme=theme)
         expect(page.locator("#live")).to_contain_text("Live")
@@ -50,7 +47,6 @@ def test_an_engine_that_cannot_write_says_so_and_what_to_do(
 
         expect(page.locator("main")).to_contain_text("The engine has stopped")
         expect(page.locator("main")).to_contain_text("OSError: the disk is full")
-        page.screenshot(path=screenshots / f"engine-stopped-{theme}.png")
 
 
 async def _fail(running: Running) -> None:
@@ -65,9 +61,7 @@ async def _fail(running: Running) -> None:
     store.put_setting("x", "y")
 
 
-def test_a_page_whose_server_has_stopped_says_that_it_shows_the_past(
-    tmp_path: Path, open_page: Open, screenshots: Path
-) -> None:
+def test_a_page_whose_server_has_stopped_says_that_it_shows_the_past(tmp_path: Path, open_page: Open) -> None:
     with Dashboard(tmp_path) as running:
         running.create("quick", "one", {})
         page = open_page(running.base)
@@ -76,7 +70,6 @@ def test_a_page_whose_server_has_stopped_says_that_it_shows_the_past(
     expect(page.locator("#stopped")).to_contain_text("Stepwell is not responding")
     expect(page.locator("#live")).to_contain_text("Stopped")
     expect(page.locator("#rows .id")).to_have_text("one")
-    page.screenshot(path=screenshots / "stopped-light.png")
 
 
 def test_a_page_whose_server_was_killed_says_so_and_goes_on_with_the_next_one(

@@ -6,13 +6,11 @@ those of wrangler's local explorer and of lopata, which benchmarks/rivals counts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from stepwell.emulator.clock import monotonic_ns
 from tests.e2e.dashboard.running import Running
 
 Open = Callable[..., Page]
@@ -24,7 +22,6 @@ class Hand:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.clicks = 0
-        self.began_ns = monotonic_ns()
 
     def click(self, what: Locator) -> None:
         what.click()
@@ -47,14 +44,10 @@ class Hand:
 
 
 @pytest.fixture
-def hand(shop: Running, open_page: Open, request: pytest.FixtureRequest, screenshots: Path) -> Iterator[Hand]:
+def hand(shop: Running, open_page: Open) -> Hand:
     page = open_page(shop.base)
     expect(page.locator("#live")).to_contain_text("Live")
-    hand = Hand(page)
-    yield hand
-    seconds = (monotonic_ns() - hand.began_ns) / 1e9
-    with (screenshots / "ten-tasks.txt").open("a", encoding="utf-8") as table:
-        table.write(f"{request.node.name:60} {hand.clicks} clicks {seconds:5.1f} s\n")
+    return Hand(page)
 
 
 @pytest.fixture(scope="module", autouse=True)
