@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import os
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +24,10 @@ from stepwell.emulator.limits import Limits
 from stepwell.emulator.storage.records import HistoryRow, StepRow
 from stepwell.emulator.storage.sqlite import SqliteStore
 from stepwell.emulator.switches import Switches
+
+# Tests start hundreds of processes, each of which would compile everything anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.setdefault("NODE_COMPILE_CACHE", str(Path(tempfile.gettempdir()) / f"stepwell-tests-node-{os.getuid()}"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -202,13 +202,13 @@ _REST: Final = "/client/v4/accounts/local/workflows"
 
 
 def _clean_environment() -> dict[str, str]:
-    """Ours without what would change what is tested. Python keeps bytecode: each start would compile everything."""
+    """Ours without what would change what is tested."""
     # Runs of other tests, and of whoever runs the tests, are not to be found.
     registry = Path(tempfile.gettempdir()) / f"stepwell-tests-{os.getpid()}"
     inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("STEPWELL_", "CLOUDFLARE_", "COV_"))
-        and name not in ("FORCE_COLOR", "PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS")
+        and name not in ("FORCE_COLOR", "PYTHONWARNINGS")
     }
     return {**inherited, "XDG_STATE_HOME": str(registry)}
