@@ -105,6 +105,8 @@ class RuntimeGeneration:
         self.loop = asyncio.get_running_loop()
         self._launcher = launcher
         self._mappers = mappers
+        #: Per Worker, the reading of the source map of its bundle.
+        self._reading: dict[str, asyncio.Future[None]] = {}
         self._sites = {worker: CallSites(mapper.text) for worker, mapper in mappers.items()}
         self._lender = lender
         self._patience_s = patience_s
@@ -134,11 +136,17 @@ class RuntimeGeneration:
     # -- its life
     async def start(self) -> None:
         """Starts the process for the first time. Raises `WorkerCodeError` with what the runtime said."""
+        self._read_maps()
         try:
             await self._process()
         except RuntimeFailed as error:
             await self.stop()
             raise WorkerCodeError(str(error)) from None
+
+    def _read_maps(self) -> None:
+        """Reads source maps beside the loop; passes wait for them, Ready does not."""
+        for worker, mapper in self._mappers.items():
+            self._reading[worker] = asyncio.ensure_future(asyncio.to_thread(mapper.read))
 
     @property
     def stopped(self) -> bool:
@@ -266,6 +274,7 @@ class RuntimeGeneration:
         most = min(_IDLE_SOCKETS, self.room.most // 4)
         live = _Live(child, doors, caretaker, watchdog, {name: Idle[WireSocket](most) for name in doors})
         watchdog.start()
+        self._read_maps()  # of bundles that the process itself has made
         self._background(self._watch(live, console))
         return live
 
@@ -312,6 +321,8 @@ class RuntimeGeneration:
     async def run(self, worker: str, class_name: str, event: RunEvent, port: StepPort) -> Encoded:
         """One pass of run() in the process as it is now, or is again."""
         socket, idle = await self._socket(worker)
+        if not self._reading[worker].done():
+            await asyncio.wait([self._reading[worker]])
         one = Pass(socket, port, self._lender, self._stood_ms, self._mappers[worker].info, self._sites[worker])
         socket.listener = one
         self._instances[event.instance_id] += 1

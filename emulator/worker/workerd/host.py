@@ -182,15 +182,8 @@ class JavaScriptRuntime:
             launcher, mappers, self._calls, self._room, patience_s=patience_s, emit=self._emit
         )
         self._generations = [one for one in self._generations if not one.stopped] + [generation]
-        # The map of a large bundle takes seconds: meanwhile the loop serves, and the process starts.
-        reading = asyncio.gather(*(asyncio.to_thread(mapper.read) for mapper in mappers.values()))
+        await generation.start()
         try:
-            await generation.start()
-        except BaseException:
-            reading.cancel()
-            raise
-        try:
-            await reading
             await check_classes(generation, [part.config for part in parts])
             for part in parts:
                 await apply_migrations(await generation.caretaker(), part.config)

@@ -7,8 +7,10 @@ import os
 import re
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import unquote
@@ -33,13 +35,17 @@ class Place:
 
 #: What a segment adds: to the column, and to the source, its line and its column.
 _Step: TypeAlias = tuple[int, int, int, int]
+#: Source, line and column.
+_State: TypeAlias = tuple[int, int, int]
+#: The lines that are added up together have about this many characters: 2 ms of work between two looks at the GIL.
+_PART_CHARS: Final = 64 * 1024
 
 
 class SourceMap:
     """One map. `folder` is where the map's file lies; sources are relative to it.
 
-    The map of a large bundle has half a million segments. They are added up once, by `read`, which any thread may
-    call beforehand; the places of a line are worked out when the line is asked for.
+    The map of a large bundle has half a million segments. `read`, which any thread may call beforehand, adds them
+    up in parts of many lines, equal segments at once; the places of a line are worked out when it is asked for.
     """
 
     def __init__(self, text: str, folder: Path) -> None:
@@ -47,10 +53,11 @@ class SourceMap:
         self._folder = folder
         self._sources: list[str] = []
         self._lines: list[str] = []
-        #: Source, line and column that each line begins with.
-        self._begins: list[tuple[int, int, int]] = []
+        #: The first line of each part, and what that line begins with.
+        self._parts: list[int] = []
+        self._begins: list[_State] = []
         self._steps = _Steps()
-        self._places: dict[int, list[tuple[int, int, int, int]]] = {}
+        self._places: dict[int, _LinePlaces] = {}
         self._reading = threading.Lock()
 
     def read(self) -> None:
@@ -65,57 +72,77 @@ class SourceMap:
         if not 0 < line <= len(self._lines):
             return None
         if line not in self._places:
-            self._places[line] = list(self._segments(line - 1))
-        segments = self._places[line]
-        at = bisect_right(segments, (column - 1, 1 << 60, 0, 0)) - 1
-        if at < 0:
-            return None
-        _, source, source_line, source_column = segments[at]
-        return Place(self._sources[source], source_line + 1, source_column + 1)
+            self._places[line] = _LinePlaces(self._segments(line - 1), self._begin(line - 1))
+        state = self._places[line].at(column - 1)
+        return None if state is None else Place(self._sources[state[0]], state[1] + 1, state[2] + 1)
 
     def _read(self) -> None:
         data = json.loads(self._text)
         root = data.get("sourceRoot") or ""
         self._sources = [os.path.normpath(self._folder / root / source) for source in data["sources"]]
         self._lines = data["mappings"].split(";")
-        steps = self._steps
-        source = source_line = source_column = 0
-        begins = []
-        for line in self._lines:
-            begins.append((source, source_line, source_column))
-            for segment in line.split(",") if line else ():
-                step = steps[segment]
-                if step is not None:
-                    source += step[1]
-                    source_line += step[2]
-                    source_column += step[3]
-        self._begins = begins
         self._text = ""
+        state, first, chars, begins = (0, 0, 0), 0, 0, [(0, 0, 0)]
+        self._parts = [0]
+        for number, line in enumerate(self._lines, 1):
+            chars += len(line)
+            if chars > _PART_CHARS:
+                state = self._after(state, first, number)
+                self._parts.append(number)
+                begins.append(state)
+                first, chars = number, 0
+        self._begins = begins
 
-    def _segments(self, index: int) -> Iterator[tuple[int, int, int, int]]:
-        """One line's (column, source, source line, source column)."""
-        source, source_line, source_column = self._begins[index]
-        column = 0
-        for segment in self._lines[index].split(",") if self._lines[index] else ():
+    def _after(self, state: _State, first: int, end: int) -> _State:
+        """The state after lines of the map, whose first began with `state`."""
+        source, line, column = state
+        for segment, times in Counter(",".join(self._lines[first:end]).split(",")).items():
             step = self._steps[segment]
-            if step is None:
-                column += _numbers(segment)[0]
-                continue
-            column += step[0]
-            source += step[1]
-            source_line += step[2]
-            source_column += step[3]
-            yield column, source, source_line, source_column
+            source += step[1] * times
+            line += step[2] * times
+            column += step[3] * times
+        return source, line, column
+
+    def _begin(self, index: int) -> _State:
+        part = bisect_right(self._parts, index) - 1
+        return self._after(self._begins[part], self._parts[part], index)
+
+    def _segments(self, index: int) -> list[_Step]:
+        """The steps of one line, without those before the first that has a source."""
+        texts = self._lines[index].split(",")
+        first = next((n for n, text in enumerate(texts) if _has_source(text)), len(texts))
+        before = sum(self._steps[text][0] for text in texts[:first])
+        steps = [self._steps[text] for text in texts[first:]]
+        return [(steps[0][0] + before, *steps[0][1:]), *steps[1:]] if steps else []
 
 
-class _Steps(dict[str, "_Step | None"]):
-    """What each segment adds, by its text: most segments of a map occur often. None for those without a source."""
+class _LinePlaces:
+    """The places of one line of a bundle."""
 
-    def __missing__(self, segment: str) -> _Step | None:
-        numbers = _numbers(segment)
-        step = (numbers[0], numbers[1], numbers[2], numbers[3]) if len(numbers) >= 4 else None
-        self[segment] = step
+    def __init__(self, steps: Sequence[_Step], begin: _State) -> None:
+        added = zip(*steps, strict=True) if steps else ((), (), (), ())
+        self._columns, *self._states = (
+            list(accumulate(numbers, initial=start))[1:] for numbers, start in zip(added, (0, *begin), strict=True)
+        )
+
+    def at(self, column: int) -> _State | None:
+        """Source, line and column of the last segment that begins there or before."""
+        index = bisect_right(self._columns, column) - 1
+        sources, lines, columns = self._states
+        return None if index < 0 else (sources[index], lines[index], columns[index])
+
+
+class _Steps(dict[str, _Step]):
+    """What each segment adds, by its text: most segments of a map occur often."""
+
+    def __missing__(self, segment: str) -> _Step:
+        column, source, line, at, *_ = *_numbers(segment), 0, 0, 0, 0
+        self[segment] = step = (column, source, line, at)
         return step
+
+
+def _has_source(segment: str) -> bool:
+    return len(_numbers(segment)) >= 4
 
 
 def _numbers(text: str) -> list[int]:
@@ -135,23 +162,42 @@ def _numbers(text: str) -> list[int]:
 class MapsBeside:
     """The maps of bundles that lie somewhere in `folder`, each beside its bundle; read when first asked for.
 
-    So `wrangler dev` leaves them, under a name that it makes up.
+    So `wrangler dev` leaves them, in a folder `.wrangler/tmp` under a name that it makes up.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
-        self._maps: dict[str, SourceMap | None] = {}
+        self._maps: dict[Path, SourceMap | None] = {}
 
     def __call__(self, url: str) -> SourceMap | None:
-        if url not in self._maps:
-            self._maps[url] = self._read(Path(unquote(url.removeprefix("file://"))))
-        return self._maps[url]
+        bundle = Path(unquote(url.removeprefix("file://")))
+        if bundle not in self._maps:
+            self._maps[bundle] = self._load(bundle)
+        return self._maps[bundle]
 
-    def _read(self, bundle: Path) -> SourceMap | None:
+    def read(self, bundle_name: str) -> None:
+        """Reads the map of the newest bundle of that name. Safe in any thread."""
+        places = (f"tmp/*/{bundle_name}.map", f"*/.wrangler/tmp/*/{bundle_name}.map")
+        files = [(_changed_ns(file), file) for place in places for file in self._folder.glob(place)]
+        source_map = self(str(max(files)[1].with_suffix(""))) if files else None
+        if source_map is not None:
+            source_map.read()
+
+    def _load(self, bundle: Path) -> SourceMap | None:
         file = bundle.with_name(f"{bundle.name}.map").resolve()
-        if not file.is_relative_to(self._folder) or not file.is_file():
+        if not file.is_relative_to(self._folder):
             return None
-        return SourceMap(file.read_text(encoding="utf-8"), file.parent)
+        try:
+            return SourceMap(file.read_text(encoding="utf-8"), file.parent)
+        except OSError:  # none, or it was just replaced
+            return None
+
+
+def _changed_ns(file: Path) -> int:
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:  # a bundle that was just replaced
+        return 0
 
 
 class StackMapper:
@@ -159,25 +205,26 @@ class StackMapper:
 
     def __init__(
         self,
-        source_map: SourceMap | Callable[[str], SourceMap | None],
+        source_map: SourceMap | MapsBeside,
         bundle_name: str,
         project: Path,
         seen: Callable[[ErrorInfo], None] = lambda _: None,
     ) -> None:
-        """`source_map`: the bundle's, or what gives it for the address by which a stack names the bundle.
+        """`source_map`: the bundle's, or those of the bundles among which a stack names it.
 
         `seen` is told of each error.
         """
         self._seen = seen
-        self._map = source_map if isinstance(source_map, SourceMap) else None
-        self._map_of = (lambda _: source_map) if isinstance(source_map, SourceMap) else source_map
+        self._map = source_map
         self._name = bundle_name
         self._project = project
 
     def read(self) -> None:
         """Reads the map of a bundle that is there already, so that the first stack need not. Safe in any thread."""
-        if self._map is not None:
+        if isinstance(self._map, SourceMap):
             self._map.read()
+        else:
+            self._map.read(self._name)
 
     def text(self, text: str) -> str:
         """A text with places of the bundle replaced; lines of a stack that are the entry's own are left out."""
@@ -200,7 +247,8 @@ class StackMapper:
             return line
         # Before the name may stand a scheme or folders: all of the word, or of what is in parentheses, is replaced.
         start = max(line.rfind(" ", 0, at), line.rfind("(", 0, at)) + 1
-        source_map = self._map_of(line[start : at + len(self._name)])
+        url = line[start : at + len(self._name)]
+        source_map = self._map if isinstance(self._map, SourceMap) else self._map(url)
         place = source_map.place(int(match[1]), int(match[2])) if source_map is not None else None
         if place is None:
             return line
