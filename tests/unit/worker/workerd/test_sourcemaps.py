@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stepwell.bindings.errors import ErrorInfo
-from stepwell.emulator.worker.workerd.sourcemaps import MapsBeside, SourceMap, StackMapper
+from stepwell.emulator.worker.workerd.sourcemaps import MapsBeside, Place, SourceMap, StackMapper
 
 PROJECT = Path("/project")
 BUNDLES = PROJECT / ".stepwell" / "generated"
@@ -113,3 +113,40 @@ def test_no_map_is_read_from_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "entry.js.map").write_text(TEXT)
 
     assert MapsBeside(tmp_path / "ours")(f"file://{tmp_path}/ours/../entry.js") is None
+
+
+def _large_map(lines: int) -> tuple[SourceMap, str]:
+    """A map whose segments move on by one column each, in lines of six segments, and the text of it."""
+    mappings = ";".join([f"{'AAAA' if n == 0 else 'AACT'},IAAI,GAAG,IAAC,KAAK,GAAE" for n in range(lines)])
+    text = json.dumps({"version": 3, "sources": ["a.ts"], "mappings": mappings})
+    return SourceMap(text, PROJECT), text
+
+
+def test_a_place_far_inside_of_a_large_map_is_exact() -> None:
+    source_map, _ = _large_map(20_000)
+
+    place = source_map.place(15_001, 1)
+
+    assert place is not None
+    # Each line adds 4 + 3 + 1 + 5 + 2 columns, and 9 are taken away where the next one begins.
+    assert (place.line, place.column) == (15_001, 15_000 * (4 + 3 + 1 + 5 + 2 - 9) + 1)
+
+
+def test_a_long_line_keeps_what_comes_before_its_first_source() -> None:
+    text = json.dumps({"version": 3, "sources": ["a.ts"], "mappings": "C,CAAA,C" + ",EAAE" * 1_000})
+    source_map = SourceMap(text, PROJECT)
+
+    assert source_map.place(1, 2) is None
+    assert source_map.place(1, 4 + 2 * 1_000) == Place("/project/a.ts", 1, 1 + 2 * 1_000)
+
+
+def test_the_newest_bundle_of_wrangler_is_read_beforehand(tmp_path: Path) -> None:
+    bundle = tmp_path / "shop" / ".wrangler" / "tmp" / "dev-x"
+    bundle.mkdir(parents=True)
+    (bundle / "entry.js.map").write_text(TEXT)
+    mapper = StackMapper(MapsBeside(tmp_path), "entry.js", PROJECT)
+
+    mapper.read()
+    (bundle / "entry.js.map").unlink()
+
+    assert "orders.ts:3:1" in mapper.text(f"at charge (file://{bundle}/entry.js:2:1)")
