@@ -89,9 +89,9 @@ class ClassCode:
 
 
 def check_class(kind: object) -> type:
-    """Raises `TypeError` for what Cloudflare would not take as a Workflow."""
+    """Raises `TypeError` unless Cloudflare would accept the class as a Workflow."""
     if not isinstance(kind, type):
-        raise TypeError(f"{kind!r} is no class; expected one that derives from WorkflowEntrypoint")
+        raise TypeError(f"expected a subclass of WorkflowEntrypoint, got {kind!r}")
     names = {base.__name__ for base in kind.__mro__}
     if not issubclass(kind, WorkflowEntrypoint) and WorkflowEntrypoint.__name__ not in names:
         raise TypeError(

@@ -97,13 +97,15 @@ class EngineControl:
         self._plan = plan
 
     async def crashed(self) -> None:
-        """Returns when the engine has crashed as planned. Raises `NotCrashed` when the point does not come."""
+        """Wait until the engine has crashed as planned. Raises `NotCrashed` if it never reaches the point."""
         __tracebackhide__ = True
         pace = Pace(self._emulation)
         while self._emulation.crashed is None:
             await pace.settle()
             if self._emulation.crashed is None and not (self._emulation.auto_advance and pace.move_to_next()):
-                raise NotCrashed(f"{self._plan or 'a crash'} has not come.\n\n{summary(self._emulation)}")
+                raise NotCrashed(
+                    f"{self._plan or 'The planned crash'} did not happen.\n\n{summary(self._emulation)}"
+                )
 
     @property
     def has_crashed(self) -> bool:

@@ -37,4 +37,4 @@ class CrashPlan:
         return reached.point is self.point and right_step and self.attempt in (None, reached.attempt)
 
     def __str__(self) -> str:
-        return f"the crash at {describe(Reached(self.point, '', '', self.step, self.attempt))}"
+        return f"The crash {describe(Reached(self.point, '', '', self.step, self.attempt))}"

@@ -40,10 +40,10 @@ class CrashReport:
 
     def __str__(self) -> str:
         if not self.differences:
-            return f"{len(self.runs)} crashes, and always the same end: {self.reference.ending}"
+            return f"{len(self.runs)} crash points, always the same outcome: {self.reference.ending}"
         return "\n".join(
             [
-                f"{len(self.differences)} of {len(self.runs)} crashes change what happens. Without a crash: "
+                f"{len(self.differences)} of {len(self.runs)} crash points change the outcome. Without a crash: "
                 f"{self.reference.ending}",
                 *(f"  {difference}" for difference in self.differences),
             ]
@@ -59,11 +59,11 @@ async def crash_everywhere(
     effects: Effects = None,
     check: bool = True,
 ) -> CrashReport:
-    """Crashes a run once at each point it comes to, and lets it go on. Raises `CrashesDiffer` unless told not to.
+    """Run the Workflow once per crash point, crash it there, and resume it.
 
-    `effects` is what user code leaves behind: a list or set that it fills, which is emptied before each run, or a
-    function that gives what is there. They are compared as sets, for a step may run again after a crash. `events`
-    and `mocks` are as for `assert_deterministic`.
+    Raises `CrashesDiffer` if an outcome differs, unless `check` is False. `effects` are the side effects of user
+    code: a list or set that it fills (cleared before each run), or a function that returns them. They are compared
+    as sets, because a step may run again after a crash. `events` and `mocks` are those of `assert_deterministic`.
     """
     __tracebackhide__ = True
     stage = _Stage(workflow, Script(params, dict(events or {}), mocks), effects)
@@ -72,9 +72,9 @@ async def crash_everywhere(
     again = await stage.run(None)
     if stage.difference(reference, again):
         raise CrashesDiffer(
-            "Two runs without a crash already end differently, so that crashes cannot be compared:\n  "
+            "Two runs without a crash already end differently, so crashes can't be compared:\n  "
             f"{stage.difference(reference, again)}\n"
-            "Mock what differs each time: mocks=lambda m: m.mock_step_result(...)"
+            "Mock the steps that differ: mocks=lambda m: m.mock_step_result(...)"
         )
     report = CrashReport(reference)
     for number, point in enumerate(points):
@@ -130,7 +130,7 @@ class _Stage:
         return frozenset(map(repr, found or ()))
 
     def difference(self, reference: CrashRun, run: CrashRun) -> str:
-        """What a run has otherwise, "" for nothing."""
+        """How a run differs from the reference; "" if it doesn't."""
         parts: list[str] = []
         if (run.ending.status, run.ending.output) != (reference.ending.status, reference.ending.output) or (
             _error(run.ending) != _error(reference.ending)
@@ -138,9 +138,9 @@ class _Stage:
             parts.append(f"it ends {run.ending}")
         more, less = run.effects - reference.effects, reference.effects - run.effects
         if more:
-            parts.append(f"it also leaves {', '.join(sorted(more))}")
+            parts.append(f"extra side effects: {', '.join(sorted(more))}")
         if less:
-            parts.append(f"it does not leave {', '.join(sorted(less))}")
+            parts.append(f"missing side effects: {', '.join(sorted(less))}")
         return "; ".join(parts)
 
 

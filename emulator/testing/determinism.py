@@ -39,31 +39,31 @@ async def assert_deterministic(
 
 
 def _differences(emulation: Emulation) -> list[Finding]:
-    """What run() did otherwise; reads alone let it come to its end."""
+    """Differences in the calls of run(). A read alone does not stop a replay."""
     return [finding for finding in emulation.findings if not finding.is_read]
 
 
 def report(workflow_name: str, found: list[str]) -> str:
-    lines = [f"run() of {workflow_name} does not do the same each time:", *(f"  {one}" for one in found)]
+    lines = [f"run() of {workflow_name} is not deterministic:", *(f"  {one}" for one in found)]
     return "\n".join(lines)
 
 
 def findings_report(findings: list[Finding]) -> str:
-    """What the replays of a whole test could not repeat."""
+    """The report on all replays of a test that differed."""
     names = dict.fromkeys(finding.workflow_name for finding in findings)
     parts = [[str(one) for one in findings if one.workflow_name == name] for name in names]
     return "\n".join(report(name, part) for name, part in zip(names, parts, strict=True))
 
 
 async def _followed_again(emulation: Emulation, workflow_name: str, ending: Ending) -> list[str]:
-    """What differs when run() is followed to its end on stored results."""
+    """Replay run() to its end on stored results; return the differences."""
     before = len(_differences(emulation))
     try:
         output = await emulation.engine.follow_again(_key(emulation, workflow_name))
     except asyncio.CancelledError:
         if len(_differences(emulation)) > before:
             return []
-        return ["run() was followed once more at its end, and came to a step that it had not come to before"]
+        return ["replaying the finished run() reached a step that was never recorded"]
     except Exception as error:  # noqa: BLE001 - user code may raise anything
         return _differs_in_error(ending, error)
     return _differs_in_output(ending, output)
@@ -75,13 +75,13 @@ def _differs_in_error(ending: Ending, error: Exception) -> list[str]:
         return []
     if ending.error is not None and error_info(error).message in ending.error.message:
         return []
-    return [f"run() ended {ending}, and in a replay it raised {info.name}: {info.message}"]
+    return [f"run() ended {ending}, but the replay raised {info.name}: {info.message}"]
 
 
 def _differs_in_output(ending: Ending, output: Encoded) -> list[str]:
     if ending.error is None and ending.output == output:
         return []
-    return [f"run() ended {ending}, and in a replay it returned {output}"]
+    return [f"run() ended {ending}, but the replay returned {output}"]
 
 
 def _key(emulation: Emulation, workflow_name: str) -> int:

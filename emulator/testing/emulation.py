@@ -83,10 +83,10 @@ class Emulation:
 
     # -- Workflows
     def add(self, code: Code) -> None:
-        """Adds Workflows; they are loaded at the next use. Raises `ValueError` for a name that is there already."""
+        """Adds Workflows; they are loaded at the next use. Raises `ValueError` if a name is taken."""
         for name in [definition.name for definition in code.definitions]:
             if name in self._names():
-                raise ValueError(f'there is a Workflow "{name}" already; give this one another name=')
+                raise ValueError(f'Workflow "{name}" already exists; pass a different name=')
         self.codes.append(code)
         self._to_load.append(code)
 

@@ -28,7 +28,7 @@ class UnreachableStatus(WorkflowTestError):
 
 
 class WouldWait(WorkflowTestError):
-    """The test would wait: for the clock, which moves only when the test moves it."""
+    """The test would hang: for the clock, which moves only when the test moves it."""
 
 
 class Deadlock(WouldWait):

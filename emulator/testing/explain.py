@@ -1,4 +1,4 @@
-"""Why a test cannot go on: what waits for what, and what the test can do about it."""
+"""Why a test can't continue: which instance waits for what, and how the test can resolve it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 _MOST_SHOWN: Final = 10
 
 _MOVE_CLOCK: Final = (
-    'The clock stands still unless the test moves it: await clock.advance("1 hour"), await clock.run_until_idle(), '
+    'The clock only moves when the test advances it: await clock.advance("1 hour"), await clock.run_until_idle(), '
     "the fixture auto_advance, or disable_sleeps() and disable_retry_delays()."
 )
 _SEND_EVENT: Final = (
-    "Nobody can send the event while the test waits here: call send_event() before, mock_event(), "
-    "force_event_timeout(), or advance the clock past the timeout."
+    "The test is blocked here and can't send the event. Call send_event(), mock_event() or force_event_timeout() "
+    "first, or advance the clock past the timeout."
 )
-_RESUME: Final = "Nobody can resume it while the test waits here: call resume() before."
+_RESUME: Final = "The test is blocked here and can't resume the instance. Call resume() first."
 
 
 def explained(emulation: Emulation, wanted: str, key: int | None, moves: int, *, may_move: bool) -> WouldWait:
-    """The error of a wait for something that does not come by itself."""
+    """The error of a test that waits for something that can't happen on its own."""
     lines = [_opening(emulation, wanted, moves, may_move=may_move), "", *_waiting(emulation, key), ""]
     lines += _advice(emulation, may_move=may_move)
     if key is not None:
@@ -37,20 +37,20 @@ def explained(emulation: Emulation, wanted: str, key: int | None, moves: int, *,
 
 def _opening(emulation: Emulation, wanted: str, moves: int, *, may_move: bool) -> str:
     if moves and may_move:
-        return f"After {moves:,} moves of the clock it still waits: {wanted} has not come."
+        return f"Still waiting for {wanted} after {moves:,} clock moves."
     if may_move:
-        return f"The test would wait: {wanted} does not come unless time passes."
-    return f"Deadlock: {wanted} never comes, for nothing is left that could go on."
+        return f"The test would hang: {wanted} needs the clock to advance."
+    return f"Deadlock: {wanted} can't happen, because nothing is left to run."
 
 
 def _waiting(emulation: Emulation, key: int | None) -> list[str]:
-    """The unfinished instances, the one that is asked about first."""
+    """The unfinished instances; the one that the test waits for comes first."""
     rows = [(row, name) for row, name in emulation.instances() if row.status not in FINITE or row.key == key]
     rows.sort(key=lambda one: one[0].key != key)
     now = emulation.clock.now()
     texts = [waits_text(emulation.store, row, name, now) for row, name in rows[:_MOST_SHOWN]]
     more = [f"and {len(rows) - _MOST_SHOWN} more instances"] if len(rows) > _MOST_SHOWN else []
-    return texts + more or ["There is no unfinished instance."]
+    return texts + more or ["All instances have finished."]
 
 
 def _advice(emulation: Emulation, *, may_move: bool) -> list[str]:
@@ -71,16 +71,16 @@ def _tables(emulation: Emulation, keys: list[int]) -> list[str]:
 
 
 def explained_running(emulation: Emulation) -> str:
-    """What goes on in real time, so that the test would have to wait for it."""
+    """The report on user code that is still running in real time."""
     patience = describe_ms(emulation.options.patience_ms)
-    lines = [f"The test would wait: user code has been going on for {patience} of real time.", ""]
+    lines = [f"The test would hang: user code has been running for {patience} of real time.", ""]
     for row, name in emulation.instances():
         if row.status not in (Status.RUNNING, Status.WAITING_FOR_PAUSE, Status.ROLLING_BACK):
             continue
         steps = [step for step in emulation.store.steps(row.key, with_outputs=False) if _runs(step)]
-        shown = [f'  step "{step.public_name}" runs, attempt {step.attempts}' for step in steps]
+        shown = [f'  step "{step.public_name}" is running, attempt {step.attempts}' for step in steps]
         lines += [f'"{row.id}" of {name}: {row.status}', *(shown or ["  in run(), outside of any step"])]
-    lines += ["", "It awaits something that is none of step's methods, such as asyncio.sleep() or a request."]
+    lines += ["", "It awaits something other than a step, such as asyncio.sleep() or a request."]
     return "\n".join(lines)
 
 

@@ -139,10 +139,10 @@ class Observed:
 
         wanted = text if selected is None else f"{text} {selected}"
         if await self._wait_for_step(fits, wanted) is None:
-            raise UnreachableStatus(f"The instance has finished and is not in {wanted}.\n\n{self.explain()}")
+            raise UnreachableStatus(f"The instance finished without reaching {wanted}.\n\n{self.explain()}")
 
     async def _wait_for_step(self, fits: Callable[[StepRow], bool], wanted: str) -> StepRow | None:
-        """The record that fits, once there is one; None when the instance finishes without."""
+        """The matching record, once it exists; None if the instance finishes first."""
         __tracebackhide__ = True
         await self._emulation.started()
 

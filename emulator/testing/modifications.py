@@ -35,7 +35,7 @@ class StepSelector:
             index = given.get("index") or 1
             if isinstance(index, int) and index >= 1:
                 return StepSelector(given["name"], index)
-        raise TypeError(f'{given!r} names no step; expected its name, or {{"name": "...", "index": 1}}')
+        raise TypeError(f'invalid step {given!r}: expected a name or {{"name": "...", "index": 1}}')
 
     def __str__(self) -> str:
         return f'"{self.name}"' if self.index == 1 else f'"{self.name}" (index {self.index})'

@@ -35,20 +35,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--workflow-replay",
         choices=("auto", "always"),
         default="auto",
-        help="always: leave run() at every wait and replay it, and fail tests whose code is not deterministic",
+        help="always: replay run() at every wait and fail tests with nondeterministic code",
     )
     group.addoption(
         "--workflow-target",
         default="stepwell",
         metavar="TARGET",
-        help="the engine that runs the tests: stepwell, wrangler, workerd, or the URL of a running server; "
-        "tests that need more than Cloudflare's own API are skipped with the reason on all but stepwell",
+        help="engine that runs the tests: stepwell, wrangler, workerd, or the URL of a running server; "
+        "on all but stepwell, tests that need more than Cloudflare's API are skipped",
     )
     parser.addini("workflow_project", "folder or wrangler file of the Worker whose Workflows tests use", default="")
-    parser.addini("workflow_auto_advance", "whether the clock moves by itself", type="bool", default=False)
-    parser.addini(
-        "workflow_patience", "seconds of real time that user code may go on without a sign of life", default="5"
-    )
+    parser.addini("workflow_auto_advance", "advance the clock automatically", type="bool", default=False)
+    parser.addini("workflow_patience", "real seconds without progress before a test fails", default="5")
 
 
 def pytest_configure(config: pytest.Config) -> None:

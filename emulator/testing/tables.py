@@ -99,9 +99,9 @@ def _waits(store: Store, row: InstanceRow, now: int) -> list[str]:
     if row.status in FINITE:
         return []
     if row.status is Status.PAUSED:
-        return ["paused; it goes on after resume()"]
+        return ["paused until resume() is called"]
     if row.status is Status.QUEUED:
-        return [f"queued behind {store.queued_before(row.key)} others, until a running instance has ended"]
+        return [f"queued behind {store.queued_before(row.key)} others, until a running instance ends"]
     pending = [step for step in store.steps(row.key, with_outputs=False) if step.state in _PENDING]
     return [_wait(step, now) for step in pending] or ["in run(), outside of any step"]
 
@@ -109,9 +109,9 @@ def _waits(store: Store, row: InstanceRow, now: int) -> list[str]:
 def _wait(step: StepRow, now: int) -> str:
     left = "" if step.due_at is None else f"{describe_ms(step.due_at - now)} (at {iso(step.due_at)})"
     if step.state is StepState.IN_FLIGHT:
-        return f'step "{step.public_name}" runs, attempt {step.attempts}'
+        return f'step "{step.public_name}" is running, attempt {step.attempts}'
     if step.state is StepState.RETRYING:
-        return f'step "{step.public_name}" is tried again, attempt {step.attempts + 1} in {left}'
+        return f'step "{step.public_name}" is retried (attempt {step.attempts + 1}) in {left}'
     if step.kind is StepKind.SLEEP:
         return f'sleep "{step.public_name}" ends in {left}'
     event_type = json.loads(step.config)["type"]

@@ -57,7 +57,7 @@ class TargetServer:
         if self.wanted.startswith(("http://", "https://")):
             return Target(self.wanted, self.wanted.rstrip("/"), has_api=True)
         if self.wanted not in ("wrangler", "workerd"):
-            raise TargetError(f'"{self.wanted}" is no target; expected {OWN_ENGINE}, wrangler, workerd or a URL')
+            raise TargetError(f'Unknown target "{self.wanted}"; expected {OWN_ENGINE}, wrangler, workerd or a URL')
         if project is None:
             raise TargetError(f"{self.wanted} runs a project, and this test has none")
         folder = project.parent if project.is_file() else project

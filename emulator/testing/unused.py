@@ -70,20 +70,20 @@ def _problem(
     what = f"{mention.call}() for the {_NOUN[mention.subject]} {mention.step} was never used"
     keys = [key for one in instance_ids if (key := emulation.find(workflow_name, one)) is not None]
     if not keys:
-        return f"{what}: {who} was never created." if instance_ids else f"{what}: {who} has had no instance."
+        return f"{what}: {who} was never created." if instance_ids else f"{what}: {who} never had an instance."
     if mention.subject == "event":
-        return f"{what}: {who} has waited for none."
+        return f"{what}: {who} never waited for an event."
     names = _known_names(emulation, keys, KIND_OF[mention.subject])
     hint = did_you_mean(mention.step.name, names)
-    came_to = ", ".join(names) or f"no {_NOUN[mention.subject]}{_others(emulation, keys)}"
-    return f"{what}: {who} came to {came_to}. {hint}".rstrip()
+    reached = f"only ran {', '.join(names)}" if names else _others(emulation, keys, _NOUN[mention.subject])
+    return f"{what}: {who} {reached}. {hint}".rstrip()
 
 
-def _others(emulation: Emulation, keys: Iterable[int]) -> str:
-    """What ran instead, where nothing of the kind did."""
+def _others(emulation: Emulation, keys: Iterable[int], noun: str) -> str:
+    """What ran instead, if nothing of this kind did."""
     rows = [row for key in keys for row in emulation.store.steps(key, with_outputs=False)]
     names = dict.fromkeys(f"{row.public_name} ({row.kind})" for row in rows)
-    return f", only to {', '.join(names)}" if names else ", nor to anything else"
+    return f"ran no {noun}, only {', '.join(names)}" if names else "ran no step at all"
 
 
 def _known_names(emulation: Emulation, keys: Iterable[int], kind: StepKind) -> list[str]:

@@ -11,8 +11,8 @@ from tests.javascript.conftest import Site, StartSite, needs_runtime
 pytestmark = [needs_runtime, pytest.mark.anyio]
 
 RACE = (
-    'step "a-1" races with another outside of a step: in a replay, where both have their results, the other may '
-    "win. Race them inside of one step"
+    'step "a-1" races with another call outside a step. Both have results in a replay, so the other one may '
+    "win. Race them inside one step"
 )
 
 
@@ -26,16 +26,16 @@ async def difference(site: Site, kind: str, **params: object) -> tuple[str, str]
 @pytest.mark.parametrize(
     ("read", "what"),
     [
-        ("now", "the clock outside of a step (Date.now)"),
-        ("date", "the clock outside of a step (new Date)"),
-        ("random", "randomness outside of a step (Math.random)"),
-        ("uuid", "randomness outside of a step (crypto.randomUUID)"),
+        ("now", "the clock outside a step (Date.now)"),
+        ("date", "the clock outside a step (new Date)"),
+        ("random", "randomness outside a step (Math.random)"),
+        ("uuid", "randomness outside a step (crypto.randomUUID)"),
     ],
 )
 async def test_a_read_outside_of_steps_is_named_with_its_file(start_site: StartSite, read: str, what: str) -> None:
     text, file = await difference(await start_site("ts-plain"), "readsOutside", read=read)
 
-    assert text.startswith(f"run() reads {what}: a replay gets another answer")
+    assert text.startswith(f"run() reads {what}, so replays see another value")
     assert file.endswith("src/probes.ts")
 
 
@@ -69,5 +69,5 @@ async def test_replay_always_warns_of_reads_and_races(
         await site.probe("one", "readsOutside", read="random")
         await site.probe("two", "racesOutside")
 
-    assert "run() reads randomness outside of a step (Math.random)" in caplog.text
+    assert "run() reads randomness outside a step (Math.random)" in caplog.text
     assert RACE in caplog.text

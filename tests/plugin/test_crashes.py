@@ -148,7 +148,7 @@ async def test_a_point_that_does_not_come_fails_the_test(journal, engine, auto_a
     engine.crash_at("after result", "third")
     await journal.create({"id": "one"})
 
-    with pytest.raises(NotCrashed, match='the crash at after result of "third" has not come'):
+    with pytest.raises(NotCrashed, match='The crash after result of "third" did not happen'):
         await engine.crashed()
 
 
@@ -202,7 +202,7 @@ async def test_a_run_is_crashed_at_each_point_it_comes_to(journal) -> None:
         'after result of "second-1", attempt 1',
         "before end",
     ]
-    assert str(report) == '14 crashes, and always the same end: complete with output ["one","two"]'
+    assert str(report) == '14 crash points, always the same outcome: complete with output ["one","two"]'
 
 
 async def test_effects_that_a_repeated_attempt_leaves_twice_differ(workflows) -> None:
@@ -220,10 +220,10 @@ async def test_effects_that_a_repeated_attempt_leaves_twice_differ(workflows) ->
         await crash_everywhere(workflows.define(Mails), effects=sent)
 
     lines = str(differing.value).splitlines()
-    assert lines[0].startswith("2 of 6 crashes change what happens. Without a crash: complete with output")
+    assert lines[0].startswith("2 of 6 crash points change the outcome. Without a crash: complete with output")
     assert lines[1:] == [
-        """  crash before result of "mail-1", attempt 1: it also leaves 'mail 1'""",
-        """  crash before commit of "mail-1", attempt 1: it also leaves 'mail 1'""",
+        """  crash before result of "mail-1", attempt 1: extra side effects: 'mail 1'""",
+        """  crash before commit of "mail-1", attempt 1: extra side effects: 'mail 1'""",
     ]
 
 

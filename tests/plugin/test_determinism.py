@@ -32,7 +32,7 @@ async def differences(workflow, *args, **options) -> list[str]:
     with pytest.raises(NotDeterministic) as caught:
         await assert_deterministic(workflow, *args, **options)
     heading, *found = str(caught.value).splitlines()
-    assert heading == f"run() of {workflow.name} does not do the same each time:"
+    assert heading == f"run() of {workflow.name} is not deterministic:"
     return [one.strip() for one in found]
 
 
@@ -99,8 +99,8 @@ async def test_a_step_with_another_name_is_found_with_both_places(workflows) -> 
 
     odd, even = f"{__file__}:{line_after('odd')}", f"{__file__}:{line_after('even')}"
     assert found in (
-        f'{odd}: a replay came to sleep "odd-1" where sleep "even-1" ({even}) was called before',
-        f'{even}: a replay came to sleep "even-1" where sleep "odd-1" ({odd}) was called before',
+        f'{odd}: replay called sleep "odd-1", but the original run called sleep "even-1" ({even})',
+        f'{even}: replay called sleep "even-1", but the original run called sleep "odd-1" ({odd})',
     )
 
 
@@ -121,9 +121,9 @@ async def test_a_step_with_another_config_is_found(workflows) -> None:
     (found,) = await differences(workflows.define(Configs))
 
     assert found == (
-        f'{__file__}:{line_after("call")}: step "call-1" was called with '
-        '{"retries": {"delay": "1 hour", "limit": 1}}, and in a replay with '
-        '{"retries": {"delay": "1 hour", "limit": 2}}'
+        f'{__file__}:{line_after("call")}: replay called step "call-1" with '
+        '{"retries": {"delay": "1 hour", "limit": 2}}, but the original run passed '
+        '{"retries": {"delay": "1 hour", "limit": 1}}'
     )
 
 
@@ -136,7 +136,7 @@ async def test_a_sleep_of_another_length_is_found(workflows) -> None:
 
     (found,) = await differences(workflows.define(Lengths))
 
-    assert 'sleep "nap-1" was called with 1000, and in a replay with 1001' in found
+    assert 'replay called sleep "nap-1" with 1001, but the original run passed 1000' in found
 
 
 async def test_a_step_that_a_replay_leaves_out_is_found(workflows) -> None:
@@ -161,7 +161,7 @@ async def test_a_step_that_a_replay_leaves_out_is_found(workflows) -> None:
     (found,) = await differences(workflows.define(Skips))
 
     assert found == (
-        f'{__file__}:{line_after("once")}: a replay did not come to step "once-1", which was called before'
+        f'{__file__}:{line_after("once")}: replay never reached step "once-1", which the original run called'
     )
 
 
@@ -180,7 +180,7 @@ async def test_a_step_in_a_task_of_its_own_is_found_by_its_function(workflows) -
 
     (found,) = await differences(workflows.define(Tasks))
 
-    assert found.startswith(f'{__file__}:{line_after("in a task")}: step "same-1" was called with')
+    assert found.startswith(f'{__file__}:{line_after("in a task")}: replay called step "same-1" with')
 
 
 async def test_another_result_is_found_where_no_step_differs(workflows) -> None:
@@ -193,7 +193,7 @@ async def test_another_result_is_found_where_no_step_differs(workflows) -> None:
 
     (found,) = await differences(workflows.define(Results))
 
-    assert found == "run() ended complete with output 1, and in a replay it returned 2"
+    assert found == "run() ended complete with output 1, but the replay returned 2"
 
 
 async def test_a_step_that_only_the_last_replay_comes_to_is_found(workflows) -> None:
@@ -207,7 +207,7 @@ async def test_a_step_that_only_the_last_replay_comes_to_is_found(workflows) -> 
 
     (found,) = await differences(workflows.define(Late))
 
-    assert found == "run() was followed once more at its end, and came to a step that it had not come to before"
+    assert found == "replaying the finished run() reached a step that was never recorded"
 
 
 async def test_reads_of_the_clock_and_of_randomness_are_found(workflows) -> None:
@@ -247,7 +247,7 @@ async def test_requests_outside_of_steps_are_found(workflows) -> None:
 
     (found,) = await differences(workflows.define(Requests))
 
-    assert found.startswith(f"{__file__}:{line_after('request')}: run() reads the network outside of a step")
+    assert found.startswith(f"{__file__}:{line_after('request')}: run() reads the network outside a step")
 
 
 async def test_logging_reads_the_clock_and_decides_nothing(workflows, caplog) -> None:
@@ -307,7 +307,7 @@ def race_of_two_steps(*, in_a_step: bool, nap: bool, by: str = "wait") -> type:
 async def test_a_race_of_steps_outside_of_a_step_is_found(workflows, nap, by) -> None:
     found = await differences(workflows.define(race_of_two_steps(in_a_step=False, nap=nap, by=by)))
 
-    assert 'step "fast-1" races with another outside of a step' in found[0]
+    assert 'step "fast-1" races with another call outside a step' in found[0]
 
 
 @pytest.mark.parametrize("nap", [False, True])
@@ -324,7 +324,7 @@ async def test_the_check_of_a_recorded_run_judges_a_race_alike(workflows, auto_a
     key = workflows._emulation.find(workflow.name, "one")
     check = await workflows._emulation.engine.check_replay(key)
 
-    assert ("races with another" in check.difference) is not in_a_step
+    assert ("races with another call" in check.difference) is not in_a_step
 
 
 async def test_all_of_several_steps_are_no_race(workflows) -> None:

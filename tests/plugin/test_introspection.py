@@ -365,7 +365,7 @@ def test_plain_tests_introspect_without_await(workflows) -> None:
 async def test_a_step_is_named_by_a_name_or_an_object(counts) -> None:
     introspector = await introspect_workflow_instance(counts, "one")
 
-    with pytest.raises(TypeError, match=r"5 names no step; expected its name, or"):
+    with pytest.raises(TypeError, match=r"invalid step 5: expected a name or"):
         await introspector.modify(lambda m: m.mock_step_result(5, 1))
     with pytest.raises(TypeError, match="is no type of events"):
         await introspector.modify(lambda m: m.mock_event({"payload": 1}))
@@ -387,7 +387,7 @@ async def test_an_unknown_step_is_reported_when_the_introspector_is_disposed_of(
         await introspector.dispose()
 
     assert str(unused.value) == (
-        'mock_step_result() for the step "chrage" was never used: instance "one" of counts came to charge. '
+        'mock_step_result() for the step "chrage" was never used: instance "one" of counts only ran charge. '
         'Did you mean "charge"?'
     )
 
@@ -418,11 +418,12 @@ async def test_events_sleeps_and_waits_that_never_came_are_reported(counts, auto
         await introspector.dispose()
 
     assert str(unused.value).splitlines() == [
-        'mock_event() for the event of type "approved" was never used: the instance of counts has waited for none.',
-        'disable_sleeps() for the sleep "nap" was never used: the instance of counts came to no sleep, only to '
+        'mock_event() for the event of type "approved" was never used: the instance of counts never waited for an '
+        "event.",
+        'disable_sleeps() for the sleep "nap" was never used: the instance of counts ran no sleep, only '
         "charge-1 (do), charge-2 (do).",
-        'force_event_timeout() for the wait for an event "approval" was never used: the instance of counts came to '
-        "no wait for an event, only to charge-1 (do), charge-2 (do).",
+        'force_event_timeout() for the wait for an event "approval" was never used: the instance of counts ran no '
+        "wait for an event, only charge-1 (do), charge-2 (do).",
     ]
 
 

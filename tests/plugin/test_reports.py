@@ -53,7 +53,7 @@ def test_a_workflow_that_fails_shows_where_it_raised_and_why(failing, test) -> N
 def test_a_wait_that_fails_points_at_the_line_of_the_test(failing) -> None:
     text = failing.cases["test_a_wait"].text
 
-    assert 'The test would wait: status "complete" of instance "o-3"' in text
+    assert 'The test would hang: status "complete" of instance "o-3"' in text
     assert "pace.py" not in text
     assert text.count("sleep_started") == 1, "the history is shown once"
 
@@ -93,8 +93,8 @@ def test_a_project_that_is_not_there_is_named(failing) -> None:
 def test_replays_at_every_wait_find_code_that_differs(failing) -> None:
     text = failing.cases["test_code_that_differs"].text
 
-    assert "run() of differs does not do the same each time" in text
-    assert 'a replay came to sleep "nap True-1" where sleep "nap False-1"' in text
+    assert "run() of differs is not deterministic" in text
+    assert 'replay called sleep "nap True-1", but the original run called sleep "nap False-1"' in text
 
 
 def test_tasks_that_a_test_leaves_behind_do_no_harm(failing) -> None:

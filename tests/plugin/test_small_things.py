@@ -44,7 +44,7 @@ async def test_an_unused_mock_of_a_step_names_what_ran(workflows) -> None:
     await (await prepared.start()).result()
 
     (problem,) = unused_mocks(workflows._emulation)
-    assert problem.endswith("came to no step, only to nap-1 (sleep).")
+    assert problem.endswith("ran no step, only nap-1 (sleep).")
 
 
 def test_what_a_step_prints_is_shown_with_its_instance_and_step(tmp_path: Path) -> None:

@@ -148,7 +148,9 @@ def test_our_own_engine_runs_the_tests_of_a_javascript_project_with_everything(t
 def test_a_target_that_is_none_is_named(tmp_path) -> None:
     result = run_on(project(tmp_path / "shop", "python"), "--workflow-target=moon")
 
-    assert '"moon" is no target; expected stepwell, wrangler, workerd or a URL' in result.cases["test_output"].text
+    assert (
+        'Unknown target "moon"; expected stepwell, wrangler, workerd or a URL' in result.cases["test_output"].text
+    )
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path, monkeypatch) -> None:

@@ -28,7 +28,7 @@ async def test_a_sleep_that_nobody_ends_fails_at_once_with_its_name(workflows) -
     text = await failure(WouldWait, instance.wait_for_status("complete"))
 
     assert time.perf_counter() - began < 2
-    assert text.startswith('The test would wait: status "complete" of instance "one" of nap does not come')
+    assert text.startswith('The test would hang: status "complete" of instance "one" of nap needs')
     assert '"one" of nap: waiting\n  sleep "nap-1" ends in 1 day' in text
     assert 'await clock.advance("1 hour")' in text
 
@@ -40,7 +40,7 @@ async def test_a_retry_that_is_not_due_is_named_with_its_attempt(workflows) -> N
 
     text = await failure(WouldWait, instance.wait_for_status("errored"))
 
-    assert 'step "break-1" is tried again, attempt 2 in 1 minute' in text
+    assert 'step "break-1" is retried (attempt 2) in 1 minute' in text
     assert "attempt_errored   break-1  1        ValueError: it is broken; next attempt after 1 minute" in text
 
 
@@ -50,7 +50,7 @@ async def test_an_event_that_nobody_can_send_is_a_deadlock(workflows) -> None:
 
     text = await failure(Deadlock, instance.wait_for_status("complete"))
 
-    assert "nothing is left that could go on" in text
+    assert "nothing is left to run" in text
     assert 'event "answered" in wait "answer-1", which times out in 1 day' in text
     assert "mock_event()" in text
 
@@ -70,8 +70,8 @@ async def test_a_paused_instance_is_a_deadlock_that_resume_would_end(workflows, 
 
     text = await failure(Deadlock, instance.wait_for_status("complete"))
 
-    assert "paused; it goes on after resume()" in text
-    assert "call resume() before" in text
+    assert "paused until resume() is called" in text
+    assert "Call resume() first" in text
 
 
 async def test_every_instance_that_waits_is_listed_the_one_in_question_first(workflows) -> None:
@@ -98,8 +98,8 @@ async def test_user_code_that_takes_real_time_fails_after_the_patience(workflows
 
     text = await failure(StillRunning, instance.wait_for_status("complete"))
 
-    assert "user code has been going on for 50 ms of real time" in text
-    assert '"one" of slow: running\n  step "request-1" runs, attempt 1' in text
+    assert "user code has been running for 50 ms of real time" in text
+    assert '"one" of slow: running\n  step "request-1" is running, attempt 1' in text
 
 
 async def test_another_finite_status_ends_the_wait_in_cloudflare_s_words(workflows, auto_advance) -> None:
@@ -143,7 +143,7 @@ async def test_an_instance_that_does_not_exist_is_not_waited_for(workflows) -> N
 
     text = await failure(Deadlock, workflows.NAP.instance("none").wait_for_status("complete"))
 
-    assert "There is no unfinished instance." in text
+    assert "All instances have finished." in text
     with pytest.raises(WorkflowTestError, match='nap has no instance "none"'):
         workflows.NAP.instance("none").history
 
@@ -183,4 +183,4 @@ async def test_an_instance_that_never_comes_to_an_end_stops_the_clock(workflows,
 
     text = await failure(WouldWait, instance.wait_for_status("complete"))
 
-    assert text.startswith("After 20 moves of the clock it still waits")
+    assert text.splitlines()[0].endswith(" after 20 clock moves.")

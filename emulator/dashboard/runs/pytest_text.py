@@ -69,7 +69,7 @@ class _Test:
     def _lines(self, *, has_mocks: bool) -> Iterator[str]:
         run, instance_id = self._run, quoted(self._run.row.id)
         for name, line in run.outside:
-            yield f"# run() calls {name} outside of a step, in line {line}: what comes of it differs in each run"
+            yield f"# run() calls {name} outside a step, in line {line}, so the result differs in each run"
         yield f"workflow = workflows[{quoted(run.workflow.name)}]"
         yield f"introspector = introspect_workflow_instance(workflow, {instance_id})"
         if has_mocks:

@@ -94,7 +94,7 @@ async def _followed(core: Core, task: asyncio.Task[Encoded]) -> _End:
 
 
 def recorded_trace(rows: Sequence[StepRow], version_id: str) -> Trace:
-    """The calls that the records tell of, in the order in which they began; those inside of a step are its own."""
+    """The recorded calls in the order in which they began, without those nested in a step."""
     outer = [row for row in rows if row.parent is None]
     ends = [row.ended_at for row in outer[:-1]]
     side_by_side = any(end is None or end > row.started_at for end, row in zip(ends, outer[1:], strict=False))
@@ -104,20 +104,20 @@ def recorded_trace(rows: Sequence[StepRow], version_id: str) -> Trace:
 
 def _difference_at_end(core: Core, instance: Instance, before: Trace, made: Sequence[Call], end: _End) -> str:
     if end.too_late:
-        return f"run() did not come to its end within {PATIENCE_MS // 1000} s: it awaits something that is no step"
+        return f"run() did not finish within {PATIENCE_MS // 1000} s; it awaits something other than a step"
     if end.output is None and end.error is None:
         return _beyond_the_records(instance, before, made)
     if instance.status not in FINITE:
-        return "run() came to its end, and the run that is recorded has not"
+        return "replay reached the end of run(), but the recorded instance has not finished"
     return _difference_in_outcome(core, instance, end)
 
 
 def _beyond_the_records(instance: Instance, before: Trace, made: Sequence[Call]) -> str:
-    """The code came to a step that has no result: it must be where the recorded run is, or has ended."""
+    """Check a step without a result: the recorded instance must be waiting at it, or not have got this far."""
     known = {call.identity for call in before.calls}
     if not made or made[-1].identity in known or instance.status not in FINITE:
         return ""
-    return f"a replay came to {made[-1]} where the run had ended"
+    return f"replay called {made[-1]}, but the original run had ended"
 
 
 def _difference_in_outcome(core: Core, instance: Instance, end: _End) -> str:
@@ -127,13 +127,13 @@ def _difference_in_outcome(core: Core, instance: Instance, end: _End) -> str:
     if end.error is not None:
         now = f"{end.error.name}: {end.error.message}"
         if stored is None:
-            return f"run() had returned, and in a replay it raised {now}"
+            return f"replay raised {now}, but the original run returned"
         if (end.error.name, end.error.message) == (stored.name, stored.message):
             return ""
-        return f"run() had raised {stored.name}: {stored.message}, and in a replay it raised {now}"
+        return f"replay raised {now}, but the original run raised {stored.name}: {stored.message}"
     if stored is not None:
-        return f"run() had raised {stored.name}: {stored.message}, and in a replay it returned"
+        return f"replay returned, but the original run raised {stored.name}: {stored.message}"
     recorded = values.output if values is not None else None
     if recorded is not None and recorded != UNDEFINED_TEXT and recorded != end.output:
-        return "run() returned another value in a replay"
+        return "replay returned another value than the original run"
     return ""

@@ -188,8 +188,8 @@ class TracedSteps:
     # -- what the host sees outside of steps
     def note_read(self, what: str, function: str, site: CallSite | None) -> None:
         text = (
-            f"run() reads {what} outside of a step ({function}): a replay gets another answer. Read it in a step, "
-            "or take event.timestamp"
+            f"run() reads {what} outside a step ({function}), so replays see another value. Move it into a step, "
+            "or use event.timestamp"
         )
         self._replays.report_read(self._instance, text, place_of_caller(site))
 
@@ -200,8 +200,8 @@ class TracedSteps:
 
     def _races(self, call: Call, place: Place | None) -> None:
         self._differs(
-            f"{call} races with another outside of a step: in a replay, where both have their results, the other "
-            "may win. Race them inside of one step",
+            f"{call} races with another call outside a step. Both have results in a replay, so the other one may "
+            "win. Race them inside one step",
             place,
         )
 
@@ -226,20 +226,22 @@ class TracedSteps:
     def _compare(self, call: Call, index: int) -> None:
         before = self._by_identity.get(call.identity)
         if before is not None and before.given is not None and before.given != call.given:
-            self._differs(f"{call} was called with {before.given}, and in a replay with {call.given}", call.place)
+            self._differs(
+                f"replay called {call} with {call.given}, but the original run passed {before.given}", call.place
+            )
         if not self._ordered or self.trace.side_by_side or index >= len(self._known):
             return
         expected = self._known[index]
         if expected.identity != call.identity:
             at = f" ({expected.place})" if expected.place is not None else ""
-            self._differs(f"a replay came to {call} where {expected}{at} was called before", call.place)
+            self._differs(f"replay called {call}, but the original run called {expected}{at}", call.place)
 
     def check_end(self) -> None:
-        """The pass goes no further now: whatever is recorded must have been called."""
+        """Check at the end of a pass that every recorded call was made."""
         called = {call.identity for call in self.trace.calls}
         missing = [call for call in self._known if call.identity not in called]
         if missing and self.trace.compared:
-            self._differs(f"a replay did not come to {missing[0]}, which was called before", missing[0].place)
+            self._differs(f"replay never reached {missing[0]}, which the original run called", missing[0].place)
 
     def _differs(self, text: str, place: Place | None) -> None:
         self.trace.compared = False  # what follows is a consequence

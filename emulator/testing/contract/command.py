@@ -22,10 +22,10 @@ from stepwell.emulator.testing.contract.compare import Rules
 from stepwell.emulator.testing.contract.runner import ContractOptions, for_language, run_contract
 from stepwell.emulator.testing.contract.targets import STARTED_TARGETS
 
-_HELP = """Compares an engine with what Cloudflare's own engines did.
+_HELP = """Compare an engine with Cloudflare's recorded behavior.
 
-Runs the contract suite: small Workflow programs whose results were recorded. TARGET is the base URL of a server
-that runs the suite's scripted Worker, or what is to be started with it: python or javascript (our engine),
+Runs the contract suite: small Workflow programs whose results were recorded on Cloudflare's engines. TARGET is the
+base URL of a server that runs the suite's scripted Worker, or the engine to start: python or javascript (Stepwell),
 wrangler or workerd (Cloudflare's, from node_modules or PATH).
 """
 
@@ -39,35 +39,36 @@ wrangler or workerd (Cloudflare's, from node_modules or PATH).
     "--cases",
     multiple=True,
     type=click.Path(exists=True, path_type=Path),
-    help="A folder or file of cases, instead of those that came with Stepwell. Repeatable.",
+    help="Folder or file of cases. Default: the cases that come with Stepwell. Repeatable.",
 )
 @click.option(
-    "--only", multiple=True, metavar="ID|AREA", help="Only ids that contain this, or this area. Repeatable."
+    "--only",
+    multiple=True,
+    metavar="ID|AREA",
+    help="Only cases whose id contains this text, or cases of this area. Repeatable.",
 )
 @click.option("--skip-tag", multiple=True, metavar="TAG", help="Leave out cases with this tag. Repeatable.")
-@click.option("--with-doubtful", is_flag=True, help="Also cases whose recording is likely no contract.")
+@click.option("--with-doubtful", is_flag=True, help="Include cases whose recorded result may be unintended.")
+@click.option("--for-python", is_flag=True, help="Compare as for a Python Worker (default with --target python).")
 @click.option(
-    "--for-python", is_flag=True, help="Compare as for a Worker in Python (the default for --target python)."
+    "--strict", is_flag=True, help="For Python, also compare error-name folding and running/waiting events."
 )
-@click.option(
-    "--strict", is_flag=True, help="For Python, compare the folding of names and the moods in traces, too."
-)
-@click.option("--lenient-null", is_flag=True, help="undefined is null, and a null field is absent.")
-@click.option(
-    "--fold-names", is_flag=True, help='Name X and message m is the same as name Error and message "X: m".'
-)
-@click.option("--no-moods", is_flag=True, help="Leave workflow_running and workflow_waiting out of traces.")
+@click.option("--lenient-null", is_flag=True, help="Treat undefined as null, and null fields as absent.")
+@click.option("--fold-names", is_flag=True, help='Treat an error X with message m as an Error with message "X: m".')
+@click.option("--no-moods", is_flag=True, help="Ignore workflow_running and workflow_waiting in traces.")
 @click.option("--no-trace", is_flag=True, help="Do not compare traces.")
-@click.option("--strict-journal", is_flag=True, help="Compare how often run() ran, too.")
+@click.option("--strict-journal", is_flag=True, help="Also compare how often run() ran.")
 @click.option(
     "--against",
     type=click.Choice(["workerd", "miniflare"]),
     default="workerd",
     show_default=True,
-    help="Whose recording to compare with.",
+    help="Engine whose recordings to compare with.",
 )
-@click.option("--jobs", type=click.IntRange(min=1), default=8, show_default=True, help="Cases at a time.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write a report.")
+@click.option("--jobs", type=click.IntRange(min=1), default=8, show_default=True, help="Cases to run in parallel.")
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write a JSON report to this file."
+)
 def contract(**given: Any) -> None:
     raise SystemExit(run_contract(contract_options(**given), Console()))
 

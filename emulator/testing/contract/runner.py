@@ -90,7 +90,7 @@ def choose_cases(options: ContractOptions) -> list[Case]:
     loaded = load_cases(options.cases or _default_folders(options.target))
     chosen = [case for case in loaded if options.selection.takes(case)]
     if not chosen:
-        raise CasesError(f"None of the {len(loaded)} cases is left by --only and --skip-tag.")
+        raise CasesError(f"None of the {len(loaded)} cases match --only and --skip-tag.")
     return chosen
 
 
@@ -126,7 +126,7 @@ async def _deployments(options: ContractOptions, clock: Clock) -> AsyncIterator[
         return
     if not options.target.startswith(("http://", "https://")):
         names = ", ".join(STARTED_TARGETS)
-        raise TargetError(f'"{options.target}" is no target; expected a base URL (http://...) or one of {names}.')
+        raise TargetError(f'Unknown target "{options.target}"; expected a base URL (http://...) or one of {names}.')
     given: dict[Wanted, str | None] = {
         "default": options.target,
         "preserve": options.preserve_url,

@@ -435,7 +435,7 @@ def test_a_replay_that_differs_names_both_steps_and_the_line(shop: Running, open
     page.get_by_role("button", name="Check the replay").click()
 
     notice = page.locator(".replay .notice")
-    expect(notice).to_contain_text('came to step "mood 2-1" where step "mood 1-1"')
+    expect(notice).to_contain_text('replay called step "mood 2-1", but the original run called step "mood 1-1"')
     expect(page.locator(".replay .lines .hit")).to_contain_text("step.do(")
 
 

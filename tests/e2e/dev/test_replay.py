@@ -38,13 +38,13 @@ def test_replays_name_what_differs_with_file_and_line(dev: Callable[..., DevProc
     server = dev(folder, "--replay", "always")
 
     server.http.get("/")
-    until("the warnings", lambda: "randomness" in server.output and "a replay came to" in server.output)
+    until("the warnings", lambda: "randomness" in server.output and "replay called" in server.output)
 
     entry = folder / "src" / "entry.py"
     nap = line_of('        await step.sleep(f"nap {random.random()}", "10 milliseconds")')
     assert f"{entry}:{line_of('        started = time.time()')}: run() reads the clock" in server.output
     assert f"{entry}:{nap}: run() reads randomness" in server.output
-    assert f'{entry}:{nap}: a replay came to sleep "nap 0.' in server.output
+    assert f'{entry}:{nap}: replay called sleep "nap 0.' in server.output
 
 
 def test_what_is_read_in_a_step_is_none_of_its_business(dev: Callable[..., DevProcess], project) -> None:
@@ -52,7 +52,7 @@ def test_what_is_read_in_a_step_is_none_of_its_business(dev: Callable[..., DevPr
     server = dev(folder, "--replay", "always")
 
     server.http.get("/")
-    until("the warnings", lambda: "a replay came to" in server.output)
+    until("the warnings", lambda: "replay called" in server.output)
 
     inside = line_of("            return random.random()")
     assert f"entry.py:{inside}" not in server.output

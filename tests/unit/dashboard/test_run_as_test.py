@@ -113,7 +113,7 @@ def test_what_gives_another_value_each_time_is_told(
 ) -> None:
     run = CopiedRun(workflow, instance(status=Status.COMPLETE), no_values, [], outside=[("time.time", 12)])
 
-    assert "# run() calls time.time outside of a step, in line 12" in as_pytest(run)
+    assert "# run() calls time.time outside a step, in line 12" in as_pytest(run)
 
 
 def test_only_what_is_used_is_imported(copied: Copied, instance: MakeInstance, step: MakeStep) -> None:

@@ -45,7 +45,7 @@ async def test_the_first_step_that_differs_is_named_with_the_one_it_took_the_pla
     await world.create()
     await changed(world, named("a", "x", "c"))
 
-    assert (await check(world)).difference == 'a replay came to step "x-1" where step "b-1" was called before'
+    assert (await check(world)).difference == 'replay called step "x-1", but the original run called step "b-1"'
 
 
 async def test_a_step_that_is_no_longer_called_is_named(world) -> None:
@@ -53,7 +53,7 @@ async def test_a_step_that_is_no_longer_called_is_named(world) -> None:
     await world.create()
     await changed(world, named("a"))
 
-    assert (await check(world)).difference == 'a replay did not come to step "b-1", which was called before'
+    assert (await check(world)).difference == 'replay never reached step "b-1", which the original run called'
 
 
 async def test_a_step_more_than_the_run_had_is_named(world) -> None:
@@ -61,7 +61,7 @@ async def test_a_step_more_than_the_run_had_is_named(world) -> None:
     await world.create()
     await changed(world, named("a", "b"))
 
-    assert (await check(world)).difference == 'a replay came to step "b-1" where the run had ended'
+    assert (await check(world)).difference == 'replay called step "b-1", but the original run had ended'
 
 
 async def test_another_value_of_run_is_a_difference(world) -> None:
@@ -72,7 +72,7 @@ async def test_another_value_of_run_is_a_difference(world) -> None:
     await world.start(flow)
     await world.create()
 
-    assert (await check(world)).difference == "run() returned another value in a replay"
+    assert (await check(world)).difference == "replay returned another value than the original run"
 
 
 async def test_the_same_error_is_none_and_another_is_one(world) -> None:
@@ -86,7 +86,7 @@ async def test_the_same_error_is_none_and_another_is_one(world) -> None:
     assert (await check(world)).difference == ""
 
     text[0] = "never"
-    assert "in a replay it raised Error: ValueError: never" in (await check(world)).difference
+    assert "replay raised Error: ValueError: never" in (await check(world)).difference
 
 
 async def test_an_error_that_forbids_retries_is_the_same_in_a_replay(world) -> None:
@@ -155,4 +155,4 @@ async def test_code_that_awaits_something_else_for_ever_ends_the_check(world) ->
     checking = asyncio.create_task(check(world))
     await world.pass_time(10_000)
 
-    assert "did not come to its end within 10 s" in (await checking).difference
+    assert "did not finish within 10 s" in (await checking).difference

@@ -47,7 +47,7 @@ def test_our_own_engine_also_runs_the_cases_that_follow_the_documentation() -> N
 
 
 def test_a_selection_that_leaves_nothing_is_an_error() -> None:
-    with pytest.raises(CasesError, match="None of the 531 cases is left"):
+    with pytest.raises(CasesError, match="None of the 531 cases match"):
         choose_cases(ContractOptions(target="workerd", selection=Selection(only=("no-such-case",))))
 
 
@@ -55,7 +55,7 @@ def test_an_unknown_target_is_an_error_that_names_the_known_ones() -> None:
     code, text = run(ContractOptions(target="nonsense"))
 
     assert code == 1
-    assert '"nonsense" is no target; expected a base URL (http://...) or one of python, javascript' in text
+    assert 'Unknown target "nonsense"; expected a base URL (http://...) or one of python, javascript' in text
 
 
 def test_a_folder_without_cases_ends_with_a_message(tmp_path: Path) -> None:
