@@ -257,6 +257,12 @@ def stands_for(error: Exception, info: ErrorInfo) -> Exception:
     return error
 
 
+def class_name(error: BaseException) -> str:
+    """The name of an exception's class, whatever its metaclass does."""
+    name: str = type.__dict__["__name__"].__get__(type(error))
+    return name
+
+
 def error_info(error: BaseException) -> ErrorInfo:
     """What is stored of an exception that user code raised; there is always something, whatever its class does.
 
@@ -269,8 +275,8 @@ def _error_info(error: BaseException, causes: int) -> ErrorInfo:
     try:
         return _described(error, causes)
     except BaseException as broken:  # noqa: BLE001 - properties of user code's class may raise anything
-        kind, problem = (type.__dict__["__name__"].__get__(type(one)) for one in (error, broken))
-        return ErrorInfo("Error", f"<{kind} which cannot be described: {problem}>")
+        text = f"<{class_name(error)} which cannot be described: {class_name(broken)}>"
+        return ErrorInfo("Error", text)
 
 
 def _described(error: BaseException, causes: int) -> ErrorInfo:
@@ -305,4 +311,4 @@ def _text(error: BaseException) -> str:
     try:
         return str.__str__(str(error))  # the text of a class of text may fail in whatever is done with it
     except BaseException as broken:  # noqa: BLE001 - user code's __str__ may raise anything
-        return f"<{type(error).__name__} whose text cannot be made: {type(broken).__name__}>"
+        return f"<{class_name(error)} whose text cannot be made: {class_name(broken)}>"

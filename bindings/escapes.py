@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import Any
+from typing import Any, cast
 
 from stepwell.bindings.errors import error_info, stands_for
 
@@ -19,11 +19,12 @@ class Escape(Exception):
 
 def as_ordinary(error: BaseException) -> Exception:
     """The error of user code as an `Exception`. Raises it again when it is Ctrl-C after all."""
-    if isinstance(error, Exception):
-        return error
+    if issubclass(type(error), Exception):
+        return cast(Exception, error)
     if is_ctrl_c(error):
         raise error
-    return stands_for(Escape(str(error)), error_info(error))
+    info = error_info(error)
+    return stands_for(Escape(info.message), info)
 
 
 def is_ctrl_c(error: BaseException) -> bool:

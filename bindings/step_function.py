@@ -144,7 +144,7 @@ class StepFunction:
         """A failed step is not remembered: the next dependent runs it again."""
         self._calls -= 1
         for waiter in self._take_waiters():
-            if isinstance(error, asyncio.CancelledError):
+            if issubclass(type(error), asyncio.CancelledError):
                 waiter.cancel()
             else:
                 waiter.set_exception(error)

@@ -90,7 +90,7 @@ async def _followed(core: Core, task: asyncio.Task[Encoded]) -> _End:
     error = task.exception()
     if error is None:
         return _End(output=task.result())
-    return _End() if isinstance(error, RunAborted) else _End(error=error_info(error))
+    return _End() if issubclass(type(error), RunAborted) else _End(error=error_info(error))
 
 
 def recorded_trace(rows: Sequence[StepRow], version_id: str) -> Trace:

@@ -14,6 +14,7 @@ from types import CoroutineType, ModuleType
 from typing import Any
 
 from stepwell.bindings.entrypoints import DurableObject, ExecutionContext, WorkflowEntrypoint
+from stepwell.bindings.errors import class_name
 from stepwell.bindings.escapes import is_ctrl_c
 from stepwell.bindings.ports import RunEvent, Runner, StepPort, is_checked
 from stepwell.bindings.runtime import Runtime, enter_runtime
@@ -173,15 +174,17 @@ def _no_main(config: WorkerConfig) -> str:
 
 def _import_problem(config: WorkerConfig, error: BaseException) -> str:
     main = os.path.relpath(config.main, config.folder)
-    if isinstance(error, SyntaxError):
+    kind = type(error)  # `isinstance` asks the class of the exception, which is the user's
+    if issubclass(kind, SyntaxError):
         problem = f"{main} cannot be loaded: there is a syntax error in it or in a module that it imports."
-    elif isinstance(error, ModuleNotFoundError):
+    elif kind is ModuleNotFoundError:
+        assert isinstance(error, ModuleNotFoundError)
         problem = (
             f"{main} cannot be loaded: it imports {error.name}, which is neither in the project nor installed. "
             f"{_how_to_install(config)}"
         )
     else:
-        problem = f"{main} cannot be loaded: it raised {type(error).__name__} when it was imported."
+        problem = f"{main} cannot be loaded: it raised {class_name(error)} when it was imported."
     return f"{problem}\n\n{error_text(error).rstrip()}"
 
 

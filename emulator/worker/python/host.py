@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from stepwell.bindings.errors import class_name, error_info
 from stepwell.bindings.escapes import is_order
 from stepwell.bindings.ports import WorkflowPort
 from stepwell.bindings.queues import Message, MessageBatch
@@ -184,7 +185,7 @@ class PythonHost:
         details = error_text(error)
         if not as_page:
             return Response(f"{details}\n", 500)
-        page = error_page(self.name, f"{type(error).__name__}: {error}", details)
+        page = error_page(self.name, f"{class_name(error)}: {error_info(error).message}", details)
         return Response(page, 500, headers={"content-type": "text/html;charset=utf-8"})
 
     async def scheduled(self, cron: str, scheduled_at: int) -> None:

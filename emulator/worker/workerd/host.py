@@ -177,7 +177,7 @@ class JavaScriptRuntime:
         patience_s = self._options.patience_s or max(_cpu_limit_s(part.config) for part in parts)
         if self._inspector is not None and choice.runtime == "workerd":  # wrangler opens the port itself
             await self._inspector.start()
-        launcher = self._launcher(parts, tools, choice)
+        launcher = await asyncio.to_thread(self._launcher, parts, tools, choice)
         generation = RuntimeGeneration(
             launcher, mappers, self._calls, self._room, patience_s=patience_s, emit=self._emit
         )
@@ -239,7 +239,7 @@ class JavaScriptRuntime:
             language="javascript",
             source=config.main.read_text(errors="replace"),
             runners={name: generation.runner(config.name, name) for name in classes},
-            class_sources=class_sources(config.main, part.bundle, classes),
+            class_sources=await asyncio.to_thread(class_sources, config.main, part.bundle, classes),
         )
 
 
@@ -308,7 +308,9 @@ def _warn_of_newer_dates(workers: Sequence[JavaScriptWorker], newest: str | None
 
 def _mapper(part: WorkerPart, choice: Choice, tables: MissingTables) -> StackMapper:
     if choice.runtime == "wrangler":  # which bundles by itself
-        return StackMapper(MapsBeside(part.bundle.folder.parent), "entry.js", part.config.folder, tables.seen)
+        return StackMapper(
+            MapsBeside(part.bundle.folder.parent / ".wrangler"), "entry.js", part.config.folder, tables.seen
+        )
     source_map = SourceMap(part.bundle.source_map, part.bundle.folder)
     return StackMapper(source_map, "worker.js", part.config.folder, tables.seen)
 

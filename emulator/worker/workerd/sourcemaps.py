@@ -162,7 +162,7 @@ def _numbers(text: str) -> list[int]:
 class MapsBeside:
     """The maps of bundles that lie somewhere in `folder`, each beside its bundle; read when first asked for.
 
-    So `wrangler dev` leaves them, in a folder `.wrangler/tmp` under a name that it makes up.
+    `folder` is the `.wrangler` of a project: wrangler leaves them in `tmp`, in a folder whose name it makes up.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -170,15 +170,14 @@ class MapsBeside:
         self._maps: dict[Path, SourceMap | None] = {}
 
     def __call__(self, url: str) -> SourceMap | None:
-        bundle = Path(unquote(url.removeprefix("file://")))
+        bundle = Path(unquote(url.removeprefix("file://"))).resolve()
         if bundle not in self._maps:
             self._maps[bundle] = self._load(bundle)
         return self._maps[bundle]
 
     def read(self, bundle_name: str) -> None:
         """Reads the map of the newest bundle of that name. Safe in any thread."""
-        places = (f"tmp/*/{bundle_name}.map", f"*/.wrangler/tmp/*/{bundle_name}.map")
-        files = [(_changed_ns(file), file) for place in places for file in self._folder.glob(place)]
+        files = [(_changed_ns(file), file) for file in self._folder.glob(f"tmp/*/{bundle_name}.map")]
         source_map = self(str(max(files)[1].with_suffix(""))) if files else None
         if source_map is not None:
             source_map.read()

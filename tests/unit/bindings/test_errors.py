@@ -20,6 +20,7 @@ from stepwell.bindings.errors import (
     error_info,
     stands_for,
 )
+from stepwell.bindings.escapes import as_ordinary
 
 
 def raised(error: BaseException, cause: BaseException | None = None) -> BaseException:
@@ -186,3 +187,17 @@ def test_an_engine_error_carries_cloudflares_code() -> None:
 
 def test_a_timeout_says_how_long_it_waited() -> None:
     assert WorkflowTimeoutError(50).info == ErrorInfo("WorkflowTimeoutError", "Execution timed out after 50ms")
+
+
+def test_an_exception_that_hides_its_class_and_text_can_be_made_ordinary() -> None:
+    class Mean(BaseException):
+        @property
+        def __class__(self) -> type:  # type: ignore[override]
+            raise RuntimeError("no class")
+
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    ordinary = as_ordinary(Mean())
+
+    assert error_info(ordinary).name == "Mean"

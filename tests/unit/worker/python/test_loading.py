@@ -87,6 +87,21 @@ async def test_an_exception_at_import_shows_the_users_own_traceback(worker: Any)
     assert "@" not in text
 
 
+async def test_an_exception_at_import_whose_class_raises_is_described(worker: Any) -> None:
+    code = (
+        "class Kind(type(Exception)):\n"
+        "    __name__ = property(lambda self: 1 / 0)\n"
+        "class Mean(Exception, metaclass=Kind):\n"
+        "    __class__ = property(lambda self: 1 / 0)\n"
+        "    def __str__(self): raise ValueError\n"
+        "raise Mean"
+    )
+
+    text = await problem(worker, {"src/entry.py": code})
+
+    assert text.startswith("src/entry.py cannot be loaded: it raised Mean when it was imported.")
+
+
 async def test_a_missing_package_says_where_to_install_it(worker: Any) -> None:
     text = await problem(worker, {"src/entry.py": "import surely_not_installed"})
 

@@ -141,6 +141,15 @@ async def test_a_browser_gets_a_page(worker: Any) -> None:
     assert "<order>" not in answer.text
 
 
+async def test_an_exception_whose_text_raises_gets_a_page_too(worker: Any) -> None:
+    loaded = await serving(worker, "raise type('Mean', (Exception,), {'__str__': lambda self: 1 / 0})")
+
+    answer = await loaded.request(headers={"accept": "text/html,*/*"})
+
+    assert answer.status == 500
+    assert "<h1>Mean: " in answer.text
+
+
 async def test_an_answer_that_is_no_response_is_an_error(worker: Any) -> None:
     loaded = await serving(worker, "return {'ok': True}")
 

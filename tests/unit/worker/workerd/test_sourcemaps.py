@@ -141,10 +141,10 @@ def test_a_long_line_keeps_what_comes_before_its_first_source() -> None:
 
 
 def test_the_newest_bundle_of_wrangler_is_read_beforehand(tmp_path: Path) -> None:
-    bundle = tmp_path / "shop" / ".wrangler" / "tmp" / "dev-x"
+    bundle = tmp_path / ".wrangler" / "tmp" / "dev-x"
     bundle.mkdir(parents=True)
     (bundle / "entry.js.map").write_text(TEXT)
-    mapper = StackMapper(MapsBeside(tmp_path), "entry.js", PROJECT)
+    mapper = StackMapper(MapsBeside(tmp_path / ".wrangler"), "entry.js", PROJECT)
 
     mapper.read()
     (bundle / "entry.js.map").unlink()
