@@ -208,8 +208,8 @@ class NotSerialisable(Exception):
 
     @property
     def where(self) -> str:
-        """What cannot be stored: `a set at $.items of what charge returned (src/entry.py:12)`."""
-        return f"{self.what} at {self.path}" + (f" of what {self.returned_by}" if self.returned_by else "")
+        """The value and its place: `a set at $.items, returned by charge (src/entry.py:12)`."""
+        return f"{self.what} at {self.path}" + (f", returned by {self.returned_by}" if self.returned_by else "")
 
     def __str__(self) -> str:
         return f"{self.where} cannot be stored"

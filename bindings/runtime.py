@@ -37,8 +37,8 @@ def current_runtime() -> Runtime:
     runtime = _current.get()
     if runtime is None:
         raise NoRuntime(
-            "this needs a running Worker. It was called outside of one, probably in a thread: "
-            "start threads with asyncio.to_thread, which passes the context on."
+            "No Worker context. Call this from code of a Worker; start threads with asyncio.to_thread, which "
+            "keeps the context."
         )
     return runtime
 

@@ -50,7 +50,7 @@ def encode_returned(value: Any, func: Any, most: int | None = None) -> Encoded:
     except NotSerialisable as error:
         site = site_of_function(func)
         place = f" ({site.file}:{site.line})" if site is not None else ""
-        error.returned_by = f"{getattr(func, '__name__', 'it')} returned{place}"
+        error.returned_by = f"{getattr(func, '__name__', 'a function')}{place}"
         raise
 
 

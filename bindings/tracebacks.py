@@ -86,10 +86,10 @@ def _why_not_stored(message: str) -> str:
     """Cloudflare's text says that a value cannot be stored, not which part of it."""
     reason = message.removesuffix(" cannot be stored")
     if " at $" not in reason:
-        return f"It cannot be stored because of {reason}"
-    what_is_meant = "" if " of what " in reason else ", where $ is what was returned"
-    advice = "Return plain data: numbers, texts, lists, objects."
-    return f"It cannot be stored because of {reason}{what_is_meant}. {advice}"
+        return f"Can't store the value because of {reason}"
+    what_is_meant = "" if ", returned by " in reason else " ($ is the returned value)"
+    advice = "Return plain data: numbers, strings, lists, objects."
+    return f"Can't store {reason}{what_is_meant}. {advice}"
 
 
 def folded(stack: str) -> str:

@@ -85,6 +85,4 @@ _MISSING: Final = {
 def __getattr__(name: str) -> Any:
     if name in _MISSING:
         return Missing(name, _MISSING[name])
-    raise AttributeError(
-        f"js has no {name!r} here: Python Workers run in CPython, without JavaScript; this global is not imitated"
-    )
+    raise AttributeError(f"js.{name} is not available: Stepwell runs Python Workers in CPython, without JavaScript")

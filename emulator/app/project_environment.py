@@ -157,7 +157,7 @@ def _added(environment: Environment, site_packages: Path) -> str:
 def _unused(environment: Environment) -> str:
     here = ".".join(map(str, sys.version_info[:2]))
     if environment.minor and environment.minor < _OLDEST:
-        what = "Create it anew with Python 3.11 or later, then install Stepwell there:"
+        what = "Recreate it with Python 3.11 or later, then install Stepwell there:"
     else:
         what = "To use them, install Stepwell there:"
     kind = f"Python {environment.version or 'of another kind'}"

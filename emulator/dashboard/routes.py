@@ -161,7 +161,7 @@ class _Shown:
 
 
 def _nothing(request: Request) -> Response:
-    raise NotFound("There is no such page.")
+    raise NotFound("Page not found.")
 
 
 class _Stream:

@@ -236,7 +236,7 @@ class Commands:
         check(instance.status, Command.SEND_EVENT)
         if instance.status in FINITE:
             _log.warning(
-                'event "%s" sent to an instance that is %s already; nothing waits for it',
+                'event "%s": the instance is already %s, so no step is waiting for it',
                 event_type,
                 instance.status,
                 extra={"instance": instance},

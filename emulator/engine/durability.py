@@ -138,7 +138,7 @@ class Commits:
         if not hold.is_told and hold.lasts_ms >= TOLD_AFTER_MS:
             hold.is_told = True
             _log.warning(
-                "The database cannot be written: %s. Instances wait, and go on when it can be written again.",
+                "Can't write to the database: %s. Instances wait and continue once writing works again.",
                 reason,
                 extra={"action": "engine_held"},
             )
@@ -177,7 +177,7 @@ class Commits:
             after_turns(1, partial(self._resume, callback))
         if hold is not None and hold.is_told and self.failure is None:
             _log.warning(
-                "The database can be written again after %.0f s: instances go on.",
+                "Writing to the database works again after %.0f s. Instances continue.",
                 hold.lasts_ms / 1000,
                 extra={"action": "engine_released"},
             )
@@ -231,8 +231,8 @@ class Commits:
         patience = None if current_step.get() is not None else PATIENCE_MS / 1000
         await asyncio.wait({future}, timeout=patience)
         if not future.done():
-            reason = self._hold.reason if self._hold is not None else "it takes too long"
-            raise EngineError(f"The database cannot be written: {reason}. {then}", code="engine.unavailable")
+            reason = self._hold.reason if self._hold is not None else "the write takes too long"
+            raise EngineError(f"Can't write to the database: {reason}. {then}", code="engine.unavailable")
 
     # -- the end
     @contextlib.contextmanager
@@ -260,8 +260,8 @@ class Commits:
 
     def _refusal(self) -> WorkflowInternalError:
         return WorkflowInternalError(
-            f"The database cannot be written ({self.failure}). The engine has stopped; what was committed "
-            "goes on at the next start.",
+            f"Can't write to the database ({self.failure}). The engine has stopped; stored instances continue at "
+            "the next start.",
             code="engine.stopped",
         )
 
@@ -319,7 +319,7 @@ class Commits:
                 return
         turn = self._turn = self._turn or _Turn()
         if self._hold is not None:
-            await self._wait(turn, "What was asked for is done when it can be written.")
+            await self._wait(turn, "The command takes effect once writing works again.")
         await turn
 
     def others_go_on(self) -> None:

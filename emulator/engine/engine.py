@@ -199,7 +199,7 @@ class Engine:
     def _stop_for_good(self, error: BaseException) -> None:
         """What cannot be recorded must not happen: no callback runs any more."""
         _log.critical(
-            "The database cannot be written (%s): the engine has stopped.",
+            "The engine has stopped: it can't write to the database (%s).",
             error,
             extra={"action": "engine_stopped"},
         )

@@ -87,7 +87,7 @@ def _plain(value: Any) -> Any:
 def run_of(data: object) -> SavedRun:
     """The instance in parsed JSON of `save`. Raises `NotARun` for anything else."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise NotARun('Not an exported instance. Export one with "Save as a file" on its page.')
+        raise NotARun('Not an exported instance. Use "Download JSON" on the page of an instance.')
     if data.get("version") != VERSION:
         raise NotARun(f"Unsupported format version {data.get('version')}; this Stepwell reads version {VERSION}.")
     try:

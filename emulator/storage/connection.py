@@ -158,7 +158,7 @@ def explain(path: str | Path, error: apsw.Error) -> StorageError | None:
             )
         case apsw.IOError():
             return StorageError(
-                f"{path} cannot be read or written ({error}). Look whether its disk is full or fails, {elsewhere}."
+                f"{path} cannot be read or written ({error}). Check the disk for space and errors, {elsewhere}."
             )
         case apsw.CantOpenError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             return StorageError(

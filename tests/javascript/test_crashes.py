@@ -109,7 +109,7 @@ async def test_a_runtime_out_of_memory_starts_again_and_its_instances_go_on(
 
     assert hoard == {"status": "complete", "output": 2}
     assert (await site.finished("/probed", "k4"))["output"] == {"before": 1, "held": 2}
-    assert "The runtime ended (out of memory); 2 runs in it go on as after a crash." in caplog.text
+    assert "The runtime exited (out of memory). Restarting it; 2 runs resume from their last step." in caplog.text
 
 
 async def test_what_happened_is_said_in_the_log(start_site: StartSite, caplog: pytest.LogCaptureFixture) -> None:
@@ -119,7 +119,9 @@ async def test_what_happened_is_said_in_the_log(start_site: StartSite, caplog: p
     os.kill(site.pid, signal.SIGKILL)
     await site.finished("/probed", "k3")
 
-    assert "The runtime ended (killed by signal 9); 1 run in it goes on as after a crash." in caplog.text
+    assert (
+        "The runtime exited (killed by signal 9). Restarting it; 1 run resumes from its last step." in caplog.text
+    )
 
 
 async def test_no_process_is_left_when_the_emulator_stops(start_site: StartSite) -> None:

@@ -118,7 +118,7 @@ async def test_a_nested_step_is_a_step_and_is_warned_of_fr19(plain: Site, caplog
     found = await plain.probe("fr19", "nested")
 
     assert found["output"] == [1, 2]
-    assert 'step "inner-1" is called inside the callback of another step' in caplog.text
+    assert 'step "inner-1" is nested in another step' in caplog.text
 
 
 @pytest.mark.parametrize(("length", "status"), [(1_000_000, "complete"), (1_100_000, "errored")])

@@ -398,8 +398,8 @@ def test_ai_without_a_login_says_so_and_leaves_the_rest_alone(run: Run) -> None:
 
 
 def test_a_service_that_is_not_running_is_told_at_the_start(run: Run) -> None:
-    assert 'The Worker "gone" is not part of this run' in run.get("gone")
-    assert 'shop: env.GONE does not work: the Worker "gone" is not part of this run' in run.dev.output
+    assert 'The Worker "gone" is not running' in run.get("gone")
+    assert 'shop: env.GONE does not work: the Worker "gone" is not running' in run.dev.output
 
 
 @pytest.fixture

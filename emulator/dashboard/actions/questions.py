@@ -21,7 +21,7 @@ class Question:
 _QUESTIONS: Final = {
     "terminate": Question(
         "Terminate {id}?",
-        "The instance stops now and can't be resumed. It can be restarted from the top or from a step.",
+        "Stops immediately. You can restart it later.",
         "Terminate",
         "Reason (stored with the instance)",
         "Run rollback handlers first",

@@ -173,7 +173,7 @@ class Reads:
         for row in self.reader.workflows():
             if row.name == name:
                 return row
-        raise NotFound(f'There is no Workflow "{name}".')
+        raise NotFound(f'Workflow "{name}" not found.')
 
     def found(self, request: Request) -> Found:
         if (opened := request.path_params.get("opened")) is not None:
@@ -185,7 +185,9 @@ class Reads:
         key = self.reader.find(workflow.key, instance_id)
         row = self.reader.instance(key) if key is not None else None
         if row is None:
-            raise NotFound(f'The Workflow "{workflow.name}" has no instance "{instance_id}" (any more).')
+            raise NotFound(
+                f'The Workflow "{workflow.name}" has no instance "{instance_id}". It may have been deleted.'
+            )
         return Found(workflow, row, self.reader)
 
     # -- the list

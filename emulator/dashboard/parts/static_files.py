@@ -25,7 +25,7 @@ async def static(request: Request) -> Response:
     """A file, to be kept for ever; a page of another version gets what there is now, to be asked for again."""
     name = request.path_params["name"]
     if name not in assets():
-        return plain("There is no such file.", 404)
+        return plain("File not found.", 404)
     is_current = request.path_params["version"] == version()
     headers = {**HEADERS, "Vary": "Accept-Encoding", "Cache-Control": _FOR_EVER if is_current else "no-store"}
     body = assets()[name]

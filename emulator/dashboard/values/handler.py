@@ -61,9 +61,9 @@ class ValuePages:
             view = part_view(which, text, at, url) if at else value_view(which, text, url, bounds=ON_ITS_PAGE)
             hits = hits_in(text, wanted, _HITS) if wanted else None
         except NoSuchPart:
-            raise NotFound(f"{which} of {found.row.id} has no such part (any more).") from None
+            raise NotFound(f"This part of {which} of {found.row.id} was not found.") from None
         except RecursionError:  # a JavaScript Worker can nest deeper than Python reads
-            raise NotFound(f"{which} of {found.row.id} is nested too deeply to be looked through.") from None
+            raise NotFound(f"Can't show this part of {which} of {found.row.id}: it is nested too deeply.") from None
         title = f"{which} of {found.row.id}"
         if found.opened:
             frame = self._reads.frame(request, title, section="open")
@@ -103,7 +103,7 @@ def _value_text(found: Found, which: str) -> str | bytes:
         step = reader.step(key, seq)
         text = step.error if step is not None else None
     if text is None:
-        raise NotFound(f'There is no stored value "{which}" (it may be sensitive, or not there yet).')
+        raise NotFound(f'No stored value "{which}". It may be sensitive or still pending.')
     return text
 
 

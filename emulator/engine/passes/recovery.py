@@ -65,11 +65,11 @@ class Recovery:
 
     # -- crashes and new code
     def crashed(self, pass_: Pass, error: BaseException) -> None:
-        _log.warning("the runtime of this run crashed (%s); going on from its last step", error)
+        _log.warning("the runtime of this instance crashed (%s); continuing from its last step", error)
         self._drive_again(pass_)
 
     def cancelled(self, pass_: Pass) -> None:
-        _log.warning("the code of %s cancelled its own task; going on from its last step", pass_.instance.id)
+        _log.warning("the code of %s cancelled its own task; continuing from its last step", pass_.instance.id)
         self._drive_again(pass_)
 
     def _drive_again(self, pass_: Pass) -> None:
@@ -202,7 +202,8 @@ class Recovery:
     def _end_rollback(self, instance: Instance) -> None:
         """As on workerd (compat.resume_rollbacks off): a stop or crash while rolling back ends the chain."""
         _log.warning(
-            "a stop cut the rollback off: its remaining handlers do not run (compat.resume_rollbacks is off)",
+            "the rollback was interrupted by a stop; its remaining handlers do not run "
+            "(compat.resume_rollbacks is off)",
             extra={"instance": instance},
         )
         instance.log(_T.ROLLBACK_ERRORED)

@@ -191,8 +191,7 @@ class Steps:
             return
         self._has_warned = True
         _log.warning(
-            'step "%s" is called inside the callback of another step: when that is retried, this one runs again '
-            "under the next count",
+            'step "%s" is nested in another step; if the outer step is retried, it runs again as a new step',
             row.public_name,
             extra={"instance": self._pass.instance},
         )
@@ -201,7 +200,7 @@ class Steps:
         if timeout_ms > _ADVISED_TIMEOUT_MS and not self._has_warned_of_timeout:
             self._has_warned_of_timeout = True
             _log.warning(
-                'step "%s" has a timeout of %s; Cloudflare advises 30 minutes at most',
+                'step "%s" has a timeout of %s; Cloudflare recommends at most 30 minutes',
                 row.public_name,
                 describe_ms(timeout_ms),
                 extra={"instance": self._pass.instance},

@@ -111,7 +111,7 @@ class InstanceTable:
         except StorageError as error:
             self.set_aside(key, error)
         except Exception as error:  # noqa: BLE001 - logged, and the instance is left alone
-            _log.exception("instance %s cannot go on", key)
+            _log.exception("instance %s can't continue", key)
             self.set_aside(key, Damaged(f"{type(error).__name__}: {error}"))
 
     def set_aside(self, key: int, error: StorageError) -> None:
@@ -124,8 +124,8 @@ class InstanceTable:
         if instance is not None:
             self._let_go(instance)
         _log.error(
-            "%s is set aside, and everything else goes on: %s Restart or delete it, or start Stepwell again once "
-            "the database is mended.",
+            "%s is set aside; all other instances continue. %s Restart or delete it, or repair the database and "
+            "restart Stepwell.",
             name,
             error,
             extra={"action": "set_aside"},

@@ -247,4 +247,4 @@ class TimeTravel:
 
 def _check(at: int) -> None:
     if at > LATEST:
-        raise EngineError("The clock cannot be moved beyond the year 8999, where what is asked for lies.")
+        raise EngineError("Can't move the clock past the year 8999.")

@@ -16,7 +16,7 @@ from stepwell.emulator.config.model import WorkerConfig
 OtherBinding: TypeAlias = Callable[[str, str], Any]
 
 _NOT_RUNNING: Final = (
-    "Its Workflow belongs to the Worker {script!r}, which is not part of this run: add its config with -c."
+    "Its Workflow belongs to the Worker {script!r}, which is not running. Add its configuration with -c."
 )
 
 

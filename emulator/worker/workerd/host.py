@@ -298,8 +298,8 @@ def _warn_of_newer_dates(workers: Sequence[JavaScriptWorker], newest: str | None
     for config in (worker.config for worker in workers):
         if usable_date(config.compatibility_date, newest) != config.compatibility_date:
             _log.warning(
-                '%s has the compatibility date "%s", but the newest that the installed workerd knows is "%s", '
-                "with which it runs. To have its own: npm install --save-dev wrangler@latest",
+                '%s: compatibility_date "%s" is newer than the installed workerd supports; using "%s". '
+                "To update workerd: npm install --save-dev wrangler@latest",
                 config.name,
                 config.compatibility_date,
                 newest,

@@ -80,14 +80,14 @@ class Launcher(Protocol):
         ...
 
     def ending(self, reason: str, runs: int) -> str:
-        """What the log says of a process that nobody asked to end; `runs` went on in it. "" for nothing."""
+        """The log line for a process that exited unexpectedly with `runs` passes in it; "" for no line."""
         ...
 
 
 def crash_text(reason: str, runs: int) -> str:
-    """What the log says of a process of ours that has ended by itself."""
-    what = "1 run in it goes" if runs == 1 else f"{runs} runs in it go"
-    return f"The runtime ended ({reason}); {what} on as after a crash. Starting it again."
+    """The log line for a runtime that exited unexpectedly."""
+    what = "1 run resumes from its" if runs == 1 else f"{runs} runs resume from their"
+    return f"The runtime exited ({reason}). Restarting it; {what} last step."
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,4 +191,4 @@ async def in_endless_loop(child: Starting, ready: asyncio.Future[Any], most_cpu_
         if ready.done() or child.exited.done():
             return None
         if (child.cpu_seconds() or 0) > most_cpu_s:
-            return f"It computed for {most_cpu_s:g} s: an endless loop at the top level of a module?"
+            return f"Loading used {most_cpu_s:g} s of CPU. Is there an endless loop at module level?"

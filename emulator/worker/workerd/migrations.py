@@ -68,7 +68,7 @@ async def apply_migrations(applying: Applying, config: WorkerConfig) -> None:
         except WorkerError as error:
             raise WorkerLoadError(
                 f'A migration of the D1 database "{migrations.binding}" in {migrations.folder} cannot be applied: '
-                f"{error.info.message} Nothing of it was kept; correct the file."
+                f"{error.info.message} It was rolled back. Fix the file and save it."
             ) from None
         for name in applied:
             _log.info("%s: applied the migration %s to %s", config.name, name, migrations.binding)

@@ -47,11 +47,11 @@ def choose_runtime(wanted: Wanted, workers: Sequence[WorkerConfig], tools: Toolc
     if choice.runtime == "workerd" and tools.workerd is None:
         raise missing(name, "workerd", "workerd")
     if choice.runtime == "workerd" and tools.esbuild is None:
-        raise missing(name, "esbuild, which makes one file of its modules,", "wrangler")
+        raise missing(name, "esbuild, which bundles its modules", "wrangler")
     if choice.runtime == "wrangler" and tools.wrangler is None:
-        raise missing(name, f"wrangler, which it needs ({choice.reason}),")
+        raise missing(name, f"wrangler ({choice.reason})")
     if choice.runtime == "wrangler" and tools.node is None:
-        raise missing(name, "Node, which wrangler runs in,", "node")
+        raise missing(name, "Node, which runs wrangler", "node")
     return choice
 
 
@@ -60,12 +60,12 @@ def _choice(wanted: Wanted, workers: Sequence[WorkerConfig], tools: Toolchain) -
         return Choice(wanted, f"--runtime {wanted}")
     unknown = [f"{key} of {worker.name}" for worker in workers for key in _unknown(worker, tools)]
     if unknown:
-        return Choice("wrangler", f"workerd serve does not know {', '.join(unknown)}")
+        return Choice("wrangler", f"workerd serve does not support {', '.join(unknown)}")
     if tools.workerd is None and tools.wrangler is None:
         raise missing(workers[0].name, "workerd or wrangler")
     if tools.workerd is None or tools.esbuild is None:
         return Choice("wrangler", "workerd and esbuild are not both installed")
-    return Choice("workerd", "it knows all that the configuration asks for")
+    return Choice("workerd", "it supports the whole configuration")
 
 
 def _unknown(worker: WorkerConfig, tools: Toolchain) -> Iterator[str]:

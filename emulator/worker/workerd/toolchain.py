@@ -65,8 +65,8 @@ def find_toolchain(folder: Path) -> Toolchain:
 def missing(worker: str, what: str, package: str = "wrangler") -> WorkerLoadError:
     """The error for a tool that is needed and not there, with the one command that installs it."""
     return WorkerLoadError(
-        f'The Worker "{worker}" needs Cloudflare\'s own runtime, but {what} was not found '
-        f"in node_modules of the project or above it, nor on PATH. Install it in the project with:\n\n"
+        f'The Worker "{worker}" needs {what}. It was not found in node_modules of the project or above it, '
+        f"nor on PATH. Install it in the project with:\n\n"
         f"    npm install --save-dev {package}"
     )
 

@@ -91,4 +91,4 @@ def _entries(kind: Kind, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _not_running(entry: Mapping[str, Any]) -> str:
-    return f'the Worker "{entry.get("service")}" is not part of this run: add its configuration with -c'
+    return f'the Worker "{entry.get("service")}" is not running: add its configuration with -c'

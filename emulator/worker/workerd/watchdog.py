@@ -144,7 +144,7 @@ class Watchdog:
                 self._heard_at = now
             if not ping.done():
                 if used_s >= self._patience_s:
-                    self._give_up(f"it computed for {self._patience_s:g} s without an answer: an endless loop")
+                    self._give_up(f"unresponsive for {self._patience_s:g} s at full CPU, probably an endless loop")
                     return False
                 self._tell(stands=stands)
         return True

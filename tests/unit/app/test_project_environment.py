@@ -89,7 +89,7 @@ def test_a_python_that_is_too_old_for_stepwell_is_to_be_replaced_first(tmp_path:
 
     (line,) = used(tmp_path)
 
-    assert "Create it anew with Python 3.11 or later" in line
+    assert "Recreate it with Python 3.11 or later" in line
 
 
 def test_a_uv_project_is_told_the_commands_of_uv(tmp_path: Path) -> None:

@@ -114,5 +114,5 @@ async def test_a_task_of_its_own_has_no_caller() -> None:
 def test_a_result_that_cannot_be_stored_names_the_function_and_its_line() -> None:
     def list_orders() -> None: ...
 
-    with pytest.raises(NotSerialisable, match=r"\.orders\[0\] of what list_orders returned \(.*test_sites\.py:\d+"):
+    with pytest.raises(NotSerialisable, match=r"\.orders\[0\], returned by list_orders \(.*test_sites\.py:\d+"):
         encode_returned({"orders": [len]}, list_orders)

@@ -66,7 +66,7 @@ async def test_a_part_that_there_is_not_is_said_not_to_be(shop: Any) -> None:
     answer = await shop.send("GET", f"{ONE}/values/step-1/view?part=5:0")
 
     assert answer.status_code == 404
-    assert "no such part" in answer.text
+    assert "was not found" in answer.text
 
 
 @pytest.mark.parametrize("query", ["part=0:0", "find=a"])

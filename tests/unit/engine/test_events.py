@@ -312,7 +312,7 @@ async def test_l8_send_event_to_a_finished_instance_is_accepted_silently_and_war
     await world.send("go", 1)
 
     assert world.status() == "complete"
-    assert 'event "go" sent to an instance that is complete already' in caplog.text
+    assert 'event "go": the instance is already complete' in caplog.text
 
 
 async def test_w8_events_that_arrive_while_paused_are_kept_and_not_delivered_before_resume(world) -> None:

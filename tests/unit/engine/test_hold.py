@@ -127,7 +127,7 @@ async def test_one_line_says_that_instances_wait_and_one_that_they_go_on(in_file
     await world.idle()
 
     assert [text.partition(":")[0] for text in caplog.messages] == [
-        "The database cannot be written",
+        "Can't write to the database",
         "The database can be written again after 1 s",
     ]
     assert held == [True, False]

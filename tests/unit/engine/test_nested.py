@@ -305,7 +305,7 @@ async def test_a_warning_is_shown_once(world, caplog) -> None:
 
     warnings = [record.getMessage() for record in caplog.records]
     assert len(warnings) == 1
-    assert 'step "inner-1" is called inside the callback of another step' in warnings[0]
+    assert 'step "inner-1" is nested in another step' in warnings[0]
 
 
 async def test_steps_after_a_nested_one_keep_their_counts_in_a_later_pass(world) -> None:

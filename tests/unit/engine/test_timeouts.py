@@ -519,5 +519,5 @@ async def test_a_timeout_beyond_what_cloudflare_advises_is_warned_of_once(world,
     await world.start(flow)
     await world.create()
 
-    text = 'step "{}" has a timeout of 31 minutes; Cloudflare advises 30 minutes at most'
+    text = 'step "{}" has a timeout of 31 minutes; Cloudflare recommends at most 30 minutes'
     assert [record.getMessage() for record in caplog.records] == [text.format(name) for name in warned]

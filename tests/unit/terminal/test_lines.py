@@ -19,15 +19,15 @@ def hint(cause: ErrorInfo | None) -> str | None:
 @pytest.mark.parametrize("message", ["a socket at $.a[1].b", "a socket at $.a[1].b cannot be stored"])
 def test_a_value_that_cannot_be_stored_is_named_with_its_place(message: str) -> None:
     assert hint(ErrorInfo("NotSerialisable", message)) == (
-        "It cannot be stored because of a socket at $.a[1].b, where $ is what was returned. "
-        "Return plain data: numbers, texts, lists, objects."
+        "Can't store a socket at $.a[1].b ($ is the returned value). "
+        "Return plain data: numbers, strings, lists, objects."
     )
 
 
 def test_a_value_that_is_too_large_is_named_with_its_size() -> None:
     said = hint(ErrorInfo("NotSerialisable", "its size of 2000002 bytes; the maximum is 1048576"))
 
-    assert said == "It cannot be stored because of its size of 2000002 bytes; the maximum is 1048576"
+    assert said == "Can't store the value because of its size of 2000002 bytes; the maximum is 1048576"
 
 
 def test_other_errors_need_no_hint() -> None:

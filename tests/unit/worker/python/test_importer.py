@@ -156,7 +156,7 @@ def test_asgi_and_workers_asgi_are_one_module(spaces: Spaces) -> None:
             "from pyodide import webloop",
             "cannot import name 'webloop' from 'pyodide': pyodide has no 'webloop' here",
         ),
-        ("from js import Nope", "cannot import name 'Nope' from 'js': js has no 'Nope' here"),
+        ("from js import Nope", "cannot import name 'Nope' from 'js': js.Nope is not available"),
         ("from workers import NonRetryableError", "module 'workers' has no attribute 'NonRetryableError'"),
     ],
 )

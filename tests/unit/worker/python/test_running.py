@@ -246,7 +246,7 @@ async def test_a_workflow_of_a_script_that_does_not_run_says_so(worker: Any, fol
         }
     )
 
-    assert "belongs to the Worker 'billing', which is not part of this run" in (await made.request()).text
+    assert "belongs to the Worker 'billing', which is not running" in (await made.request()).text
 
 
 async def test_another_binding_says_what_it_needs_when_it_is_used(worker: Any, folder: Any) -> None:

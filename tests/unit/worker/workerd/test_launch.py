@@ -29,7 +29,7 @@ async def test_a_process_that_computes_and_is_never_ready_is_in_an_endless_loop(
 
     said = await in_endless_loop(Starting(cpu_s=9), never, 8)
 
-    assert said == "It computed for 8 s: an endless loop at the top level of a module?"
+    assert said == "Loading used 8 s of CPU. Is there an endless loop at module level?"
 
 
 async def test_a_process_that_is_ready_may_have_computed_for_long() -> None:

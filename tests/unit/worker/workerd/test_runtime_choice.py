@@ -21,16 +21,14 @@ def test_workerd_serves_what_it_knows(make_config: MakeConfig) -> None:
         observability={"enabled": True},
     )
 
-    assert choose_runtime("auto", [config], ALL) == Choice(
-        "workerd", "it knows all that the configuration asks for"
-    )
+    assert choose_runtime("auto", [config], ALL) == Choice("workerd", "it supports the whole configuration")
 
 
 def test_wrangler_serves_what_workerd_does_not_know_and_the_reason_names_it(make_config: MakeConfig) -> None:
     config = make_config(r2_buckets=[{"binding": "FILES", "bucket_name": "files"}])
 
     assert choose_runtime("auto", [config], ALL) == Choice(
-        "wrangler", "workerd serve does not know r2_buckets of shop"
+        "wrangler", "workerd serve does not support r2_buckets of shop"
     )
 
 

@@ -60,7 +60,7 @@ async def _watch(runtime: Runtime, reports: int, *, inspected: bool = False) -> 
 async def test_a_runtime_that_is_busy_and_deaf_is_in_an_endless_loop() -> None:
     reasons = await _watch(Runtime(answers=False, busy=True), reports=1)
 
-    assert reasons == ["it computed for 0.02 s without an answer: an endless loop"]
+    assert reasons == ["unresponsive for 0.02 s at full CPU, probably an endless loop"]
 
 
 class Starved(Runtime):
