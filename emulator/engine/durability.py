@@ -1,7 +1,7 @@
-"""Group commit: the writes of one turn of the loop become durable together.
+"""Group commit: all writes of one turn of the event loop are committed together.
 
-Whoever needs durability awaits the commit of the turn that holds its write. While only one run is at work there
-is nobody to share with: its commit is made at once and costs no turn of the loop.
+The first write of a turn schedules the commit behind everything else that is ready; callers that need durability
+await that commit. While only one pass is running, a shared commit has no benefit, so `durable()` commits at once.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from stepwell.emulator.storage.store import StorageError, Store, Unavailable
 
 _log = logging.getLogger("stepwell.engine")
 
-#: Turns given away at a time. Beside 1,000 steps a request then waits 5 ms at most; with one turn it was 9.
+#: Turns that a long pass yields at a time. Beside 1,000 steps a request then waits up to 5 ms; with one turn, 9 ms.
 _TURNS_GIVEN: Final = 3
 
 
-#: How long the database may be unusable before anybody is told, and how long callers from outside wait for it.
+#: After this time without writes a warning is logged, and callers outside of Workflows get an error.
 TOLD_AFTER_MS: Final = 1_000
 PATIENCE_MS: Final = 5_000
 
 
 class Hold:
-    """Why and since when nothing can be written. Instances wait meanwhile, and go on by themselves."""
+    """A period in which the database can't be written: its reason and its start. Instances wait until it ends."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -43,10 +43,10 @@ class Hold:
 
 
 class Commits:
-    """The one place that commits.
+    """The only place that commits.
 
-    `busy` tells how many runs are at work; `published` is called after each commit, for those who follow along.
-    A run that never suspends gives way to the loop when its `slice` of it is over, so that other work goes on.
+    `busy` returns the number of running passes. `published` is called after each commit, so subscribers can read
+    the new history. A pass that never suspends yields to the loop when its time `slice` is used up.
     """
 
     def __init__(
@@ -66,7 +66,8 @@ class Commits:
         self._failed: Callable[[BaseException], None] | None = None
         self._held_changed: Callable[[], None] | None = None
         self.failure: BaseException | None = None
-        #: What waits for the database: the retry, those that want to write, and callbacks that do.
+        #: While the database can't be written: the reason, the timer of the next try, the future that writers
+        #: await, and callbacks to run once writing works. `_resuming` counts those scheduled but not yet run.
         self._hold: Hold | None = None
         self._retry: asyncio.Handle | None = None
         self._gate: asyncio.Future[None] | None = None
@@ -76,28 +77,28 @@ class Commits:
         store.on_trouble(self._note_hold, self._broke)
 
     def on_failure(self, callback: Callable[[BaseException], None]) -> None:
-        """Calls back once, when a commit has failed: nothing can be made durable from then on."""
+        """Set the callback for a failed commit. It runs once; nothing can be stored from then on."""
         self._failed = callback
 
     def on_hold(self, callback: Callable[[], None]) -> None:
-        """Calls back when `held` changes."""
+        """Set the callback for changes of `held`."""
         self._held_changed = callback
 
     @property
     def held(self) -> Hold | None:
-        """Why nothing can be written, once that has lasted for a while; for any thread."""
+        """The current hold, once it has lasted for `TOLD_AFTER_MS`. Safe to read from any thread."""
         hold = self._hold
         return hold if hold is not None and hold.is_told else None
 
     @property
     def waits(self) -> bool:
-        """Whether the database cannot be written just now."""
+        """True while the database can't be written, or callbacks that waited for it are still to run."""
         return self._hold is not None or self._resuming > 0
 
     def _schedule(self) -> None:
-        """The first write of a turn: its commit comes after everything else that is ready now.
+        """Schedule the commit behind everything that is ready in this turn; called at the first write of a turn.
 
-        A run that never suspends commits often in one turn; what is asked for once is not asked for again.
+        A pass that never suspends commits several times in one turn, so the handle may be set already.
         """
         if self._handle is None:
             self._handle = in_next_turn(self._end_turn)
@@ -112,10 +113,10 @@ class Commits:
         try:
             self._commit()
         except Unavailable as error:
-            self._turn = turn  # they go on waiting
+            self._turn = turn  # its waiters keep waiting for the retry
             self._note_hold(str(error))
             return
-        except Exception as error:  # noqa: BLE001 - whatever it is, the disk does not hold what it should
+        except Exception as error:  # noqa: BLE001 - after any error, memory is ahead of the disk: stop
             self._fail(error, turn)
             return
         if turn is not None and not turn.done():
@@ -130,7 +131,7 @@ class Commits:
 
     # -- a database that cannot be written for a while
     def _note_hold(self, reason: str) -> None:
-        """Nothing can be written just now; tried again until it can. Told once, when it has lasted."""
+        """Begin or continue a hold: retry until writing works; warn once, when it has lasted `TOLD_AFTER_MS`."""
         hold = self._hold = self._hold or Hold(reason)
         hold.reason = reason
         if self._retry is None:
@@ -163,7 +164,7 @@ class Commits:
             self._note_hold(self._store.trouble)
 
     def _release(self) -> None:
-        """What waited for the database goes on."""
+        """End the hold: wake writers, and run waiting callbacks one turn later each."""
         hold, self._hold = self._hold, None
         gate, self._gate = self._gate, None
         if self._retry is not None:
@@ -188,7 +189,7 @@ class Commits:
         callback()
 
     def _begin(self) -> bool:
-        """Whether the database can be written in this turn."""
+        """Open the turn's transaction. False if the database can't be written; then a hold has begun."""
         if self._hold is not None:
             return False
         try:
@@ -201,7 +202,7 @@ class Commits:
         return False
 
     def ready(self, callback: Callable[[], None]) -> bool:
-        """Whether the database can be written in this turn; if not, calls back when it can."""
+        """True if the database can be written in this turn; otherwise `callback` runs once it can."""
         if self.failure is not None:
             return False
         if self._begin():
@@ -210,14 +211,14 @@ class Commits:
         return False
 
     def can_write(self) -> bool:
-        """Whether the database can be written in this turn. Asked twice per step, so it costs no coroutine."""
+        """True if the database can be written in this turn. Called twice per step, so it is not a coroutine."""
         return self.failure is None and self._begin()
 
     async def writable(self) -> None:
-        """Returns when the database can be written in this turn.
+        """Wait until the database can be written in this turn.
 
-        A Workflow waits for as long as it takes. Other callers get an `EngineError` after `PATIENCE_MS`, and
-        nothing was done.
+        Workflows wait without a limit. Other callers get an `EngineError` after `PATIENCE_MS`; their command has
+        not run.
         """
         while self.failure is None and not self._begin() and self.failure is None:
             if self._gate is None:
@@ -227,7 +228,7 @@ class Commits:
             raise self._refusal()
 
     async def _wait(self, future: asyncio.Future[None], then: str) -> None:
-        """Waits for what many wait for; cancelling this waiter leaves it alone."""
+        """Wait for a shared future. Cancelling one waiter does not cancel it for the rest."""
         patience = None if current_step.get() is not None else PATIENCE_MS / 1000
         await asyncio.wait({future}, timeout=patience)
         if not future.done():
@@ -237,7 +238,7 @@ class Commits:
     # -- the end
     @contextlib.contextmanager
     def or_stop(self) -> Iterator[None]:
-        """For callbacks of the loop: what they cannot read or write stops the engine."""
+        """Guard a callback of the loop: a storage error, which nobody could catch there, stops the engine."""
         try:
             yield
         except StorageError as error:
@@ -255,7 +256,7 @@ class Commits:
         self._store.rollback()
         if turn is not None and not turn.done():
             turn.set_exception(self._refusal())
-            turn.exception()  # seen here, whether or not anybody awaits it
+            turn.exception()  # retrieve it, so asyncio does not log an exception that was never awaited
         self._release()
 
     def _refusal(self) -> WorkflowInternalError:
@@ -266,12 +267,12 @@ class Commits:
         )
 
     def give_up(self) -> str | None:
-        """At the end of the engine: the reason when something could not be stored, which is lost then."""
+        """Try a last commit when the engine stops. Returns why it failed, in which case the writes are lost."""
         hold = self._hold
         if hold is None or self.failure is not None:
             return None
         with contextlib.suppress(StorageError):
-            if self._store.begin():  # a commit alone says nothing: there may be nothing to commit
+            if self._store.begin():  # an empty commit would succeed even on a locked database
                 self._flush()
         if self._hold is None:
             return None
@@ -280,7 +281,7 @@ class Commits:
         return hold.reason
 
     def discard(self) -> None:
-        """Loses what is not committed, as a killed process does (for crashes in tests)."""
+        """Drop uncommitted writes, as a killed process would (for crashes in tests)."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -298,14 +299,14 @@ class Commits:
         self._store.rollback()
 
     def now(self) -> None:
-        """Commits at once, together with what else the turn has written."""
+        """Commit everything that this turn has written so far."""
         self._flush()
 
     async def durable(self) -> None:
-        """Returns when everything written so far survives the death of the process.
+        """Wait until everything written so far is committed.
 
-        Raises `WorkflowInternalError` when that cannot be. While the database cannot be written a Workflow waits;
-        other callers get an `EngineError` after a while, though what they did is kept.
+        Raises `WorkflowInternalError` if the engine has stopped. During a hold, Workflows wait without a limit;
+        other callers get an `EngineError` after `PATIENCE_MS`, but their write is kept and committed later.
         """
         if self.failure is not None:
             raise self._refusal()
@@ -323,11 +324,11 @@ class Commits:
         await turn
 
     def others_go_on(self) -> None:
-        """A run waits for another process: what is left to do here is done meanwhile."""
+        """Reset the time slice: the pass waits for another process, so other work runs anyway."""
         self._slice = None
 
     async def give_way(self) -> None:
-        """For a run between two steps: it may never suspend, and others want to go on too."""
+        """Yield between two steps once the time slice is used up: a pass may never suspend otherwise."""
         if self._slice is None:
             self._slice = self._next_slice()
         elif self._slice.over:
@@ -336,14 +337,14 @@ class Commits:
 
 
 class _Turn(asyncio.Future[None]):
-    """The commit of a turn, which many await: nobody's cancellation takes it from the others.
+    """The commit of a turn, a shared future: cancelling one waiter does not cancel it for the rest.
 
-    A waiter that is cancelled hears of it when the turn has ended, which is at once.
+    A cancelled waiter resumes when the turn is committed, at the end of this turn of the loop.
     """
 
     def cancel(self, msg: object = None) -> bool:
         return False
 
     def abandon(self) -> None:
-        """There will be no commit: whoever waits is cancelled."""
+        """No commit will happen: cancel all waiters."""
         super().cancel()

@@ -223,7 +223,7 @@ class Engine:
         return self._core.commits.held
 
     def at_hold(self, callback: Callable[[], None]) -> None:
-        """Calls back when `held` changes."""
+        """Set the callback for changes of `held`."""
         self._at_hold.append(callback)
 
     def _hold_changed(self) -> None:

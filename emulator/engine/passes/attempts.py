@@ -45,7 +45,7 @@ _log = logging.getLogger("stepwell.engine")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How an attempt failed. `final`: no retry can help. `fatal`: the instance ends with this error instead.
+    """How an attempt failed. `final`: retrying can't help. `fatal`: the instance ends with this error instead.
 
     `silent`: the history goes straight to the end of the instance (case outputs-function).
     """
@@ -151,7 +151,7 @@ class Attempts:
         return await self._core.callbacks.within(settings.timeout_ms, result, self._late(row))
 
     def _late(self, row: StepRow) -> Callable[[], None]:
-        """Says that a timed-out attempt has ended after all."""
+        """Log that a timed-out attempt has ended."""
         attempt = row.attempts
 
         def late() -> None:
@@ -188,7 +188,7 @@ class Attempts:
         return stored_stream(self._core.store, key, row.seq) if isinstance(result, StreamOutput) else result
 
     async def _store_stream(self, row: StepRow, stream: StreamOutput, timeout_ms: int, began_at: int) -> None:
-        """Reads it in what is left of the attempt's time. Raises `WorkflowTimeoutError` when that is over."""
+        """Read the stream within the remaining time of the attempt. Raises `WorkflowTimeoutError` after it."""
         core, pass_ = self._core, self._pass
         pass_.streaming.add(row.seq)
         storing = store_stream(core.store, self._instance.key, row, stream, self._limits, pass_.check_attached)
@@ -209,7 +209,7 @@ class Attempts:
             self._room = None  # how much it took, storage knows
 
     def _full(self, result: Encoded) -> ErrorInfo | None:
-        """The error of an instance that would store more than it may."""
+        """The error of an instance that exceeds its storage limit."""
         if self._room is None:
             try:
                 self._room = Room(self._limits, self._core.store.stored_bytes(self._instance.key))
@@ -237,7 +237,7 @@ class Attempts:
 
     # -- failure
     def _is_ours(self, error: asyncio.CancelledError) -> bool:
-        """Whether a cancellation means the pass; user code may also have cancelled something of its own."""
+        """True if the pass itself was cancelled, not something inside user code."""
         task = asyncio.current_task()
         return (
             not self._pass.attached or isinstance(error, RunAborted) or (task is not None and task.cancelling() > 0)
@@ -293,7 +293,7 @@ class Attempts:
         return Failure(logged, final=True, fatal=fatal)
 
     async def _fail_or_wait(self, row: StepRow, settings: StepConfig, failure: Failure) -> None:
-        """Waits for the next attempt; raises `WorkerError` when there is none."""
+        """Wait for the next attempt. Raises `WorkerError` if no retries are left."""
         if failure.fatal is not None:
             self._fail(row, failure.error, failure.error, silent=failure.silent)
             await self._pass.owner.unstorable(self._pass, failure.fatal)
@@ -349,7 +349,7 @@ class Attempts:
 
     # -- after a crash or a rest
     async def _recover(self, row: StepRow, settings: StepConfig) -> None:
-        """Brings a record of an earlier pass to the start of its next attempt."""
+        """Advance the record of an earlier pass to its next attempt."""
         if row.state is StepState.RETRYING:
             await self._pass.wait(row, row.due_at or 0, Wait.end)
         elif row.attempts > settings.limit:
@@ -364,7 +364,7 @@ class Attempts:
 
 
 def _tell_end(frame: StepFrame) -> None:
-    """Output of user code that cannot be written does not keep its attempt from ending."""
+    """Flush the output of user code. If writing it fails, the attempt ends anyway."""
     tell = at_attempt_end.get()
     if tell is None:
         return

@@ -1,12 +1,12 @@
-"""Running a callback of user code under a timeout, without a timer for those that never suspend.
+"""Runs callbacks of user code under a timeout, without task or timer for callbacks that never suspend.
 
-When the time of a callback is over, its waiter goes on with the error and the callback is abandoned: it runs to
-its end, and what it gives is ignored, as on Cloudflare (case timeout-late-error).
+On timeout the waiter gets the error. The callback runs on, but its result is ignored, as on Cloudflare (case
+timeout-late-error).
 
-A callback has a task of its own, because asyncio.timeout, TaskGroup and anyio (so httpx) remember in which task
-they were entered and cancel it later. In the task of run() they would then cancel the run, long after the callback
-was abandoned. The task is only used up by a callback that suspends: up to there the callback is driven by its
-waiter while the task stands in as the current one, so that one without an await costs neither task nor turn.
+Each callback needs its own task: asyncio.timeout, TaskGroup and anyio (hence httpx) remember the task in which they
+were entered and may cancel it later. In the task of run(), they would cancel run() long after the callback was
+abandoned. Creating a task and waiting for its turn is slow, so the waiter itself drives the callback until it first
+suspends, with a spare task entered as the current task. Only a callback that suspends uses up the spare task.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ T = TypeVar("T")
 
 
 class _TimeIsUp(Exception):
-    """Wakes the waiter of an abandoned callback."""
+    """Wakes the waiter when the timeout has passed."""
 
 
 class _Outcome(asyncio.Future[Any]):
-    """What the waiter of a suspended callback awaits; the first who ends it wins."""
+    """The future that the waiter of a suspended callback awaits; the first result or error wins."""
 
     def succeed(self, value: Any) -> None:
         if not self.done():
@@ -39,7 +39,7 @@ class _Outcome(asyncio.Future[Any]):
     def fail(self, error: BaseException) -> None:
         if not self.done():
             self.set_exception(error)
-            self.exception()  # seen here: a waiter that was cancelled does not ask any more
+            self.exception()  # retrieve it, because a cancelled waiter never does and asyncio would log it
 
     def give_up(self) -> None:
         self.fail(_TimeIsUp())
@@ -50,7 +50,7 @@ class _Outcome(asyncio.Future[Any]):
 
 
 class Callbacks:
-    """Runs callbacks; owns the deadlines of those in flight, and those that were abandoned."""
+    """Runs callbacks; owns their deadlines and the tasks of abandoned callbacks."""
 
     def __init__(self, deadlines: Deadlines) -> None:
         self.deadlines = deadlines
@@ -61,10 +61,10 @@ class Callbacks:
     async def within(
         self, timeout_ms: int, coroutine: Coroutine[Any, Any, T], late: Callable[[], None] | None = None
     ) -> T:
-        """The result of `coroutine`; raises `WorkflowTimeoutError` after `timeout_ms`.
+        """Return the result of `coroutine`. Raises `WorkflowTimeoutError` after `timeout_ms`.
 
-        A cancelled waiter cancels the callback and does not wait for it. `late` is called when the callback ends
-        after its time, and its result is ignored.
+        Cancelling the waiter cancels the callback without waiting for it. `late` is called if the callback ends
+        after its timeout.
         """
         driver, self._spare = self._take(), None
         try:
@@ -80,7 +80,7 @@ class Callbacks:
         return awaited_result
 
     async def answered(self, timeout_ms: int, answer: RemoteAnswer, late: Callable[[], None]) -> StepResult:
-        """The same for a callback that runs in another process: there is nothing of it here that needs a task."""
+        """Like `within`, for a callback in another process, which needs no task here."""
         limit = _RemoteLimit(self.deadlines, timeout_ms, answer)
         try:
             result: StepResult = await answer
@@ -96,7 +96,7 @@ class Callbacks:
         return spare if spare is not None and spare.is_fresh else _Driver(asyncio.get_running_loop())
 
     def _keep(self, driver: _Driver) -> None:
-        """The callback never suspended: its task can stand by for the next one."""
+        """Reuse the task of a callback that never suspended."""
         if self._spare is None and not self._stopped:
             self._spare = driver
         else:
@@ -120,14 +120,14 @@ class Callbacks:
         except _TimeIsUp:
             raise WorkflowTimeoutError(timeout_ms) from None
         except asyncio.CancelledError:
-            if not driver.task.done():  # else it is the callback's own
+            if not driver.task.done():  # otherwise the callback raised this CancelledError itself
                 driver.task.cancel()
             raise
         finally:
             deadline.cancel()
 
     def stop(self) -> None:
-        """At the end of the engine: nobody waits for abandoned callbacks."""
+        """Stop with the engine: cancel abandoned callbacks."""
         self._stopped = True
         self.deadlines.stop()
         if self._spare is not None:
@@ -138,7 +138,7 @@ class Callbacks:
 
 
 class _RemoteLimit:
-    """The time that another process has for its answer. While a debugger holds that process, none passes."""
+    """The timeout of a callback in another process. Time spent paused in a debugger does not count."""
 
     def __init__(self, deadlines: Deadlines, ms: int, answer: RemoteAnswer) -> None:
         self._deadlines = deadlines
@@ -167,7 +167,7 @@ class _RemoteLimit:
 
 
 class _Driver:
-    """A task for one callback: stands by until the callback has suspended, then drives it to its end."""
+    """The task of one callback. It waits until the callback has suspended, then drives it to its end."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -180,13 +180,13 @@ class _Driver:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether nobody has ended or cancelled the task; a callback may have, that kept hold of it."""
+        """False if the task has ended or was cancelled: an earlier callback may have kept a reference to it."""
         return not self.task.done() and not self.task.cancelling()
 
     def begin(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Drives the callback up to its first suspension; gives what it awaits there.
+        """Drive the callback to its first suspension; return the future that it awaits.
 
-        Raises `StopIteration` with the result when it never suspends, or the error of the callback.
+        Raises `StopIteration` with the result if it never suspends, or the error of the callback.
         """
         self._context = copy_context()
         waiter = asyncio.current_task()
@@ -203,7 +203,7 @@ class _Driver:
         return awaited
 
     def go_on(self, awaited: Any) -> _Outcome:
-        """Leaves the rest of the callback to the task."""
+        """Hand the suspended callback over to the task."""
         self._awaited = awaited
         self._suspended.set_result(None)
         return self._outcome
@@ -217,7 +217,7 @@ class _Driver:
             return
         try:
             self._outcome.succeed((yield from self._drive(self._coroutine, error)))
-        except GeneratorExit:  # the task is dropped, perhaps after the loop
+        except GeneratorExit:  # the task was garbage-collected, possibly after the loop was closed
             if not self._loop.is_closed():
                 self._outcome.cancel()
             raise
@@ -225,17 +225,17 @@ class _Driver:
             self._outcome.fail(raised)
 
     def _until_suspended(self) -> Generator[Any, Any, BaseException | None]:
-        """Gives what is to be thrown into the callback: a cancellation that came before this turn."""
+        """Wait for the handover. Returns a cancellation that arrived earlier, to be thrown into the callback."""
         try:
             yield from self._suspended
         except asyncio.CancelledError as cancelled:
-            # Where something is awaited, that is cancelled, and the callback hears of it from there.
+            # Cancelling the awaited future delivers the cancellation to the callback.
             if self._awaited is None or not self._awaited.cancel():
                 return cancelled
         return None
 
     def _drive(self, coroutine: Coroutine[Any, Any, Any], error: BaseException | None) -> Generator[Any, Any, Any]:
-        """The result of the callback."""
+        """Drive the callback to its end; return its result."""
         assert self._context is not None
         run, awaited = self._context.run, self._awaited
         _hold(awaited, True)
@@ -256,17 +256,17 @@ class _Driver:
 
 
 def _hold(awaited: object, is_held: bool) -> None:
-    """Says of a future whether a coroutine hands it to its task at this moment: asyncio's own mark.
+    """Set or clear asyncio's mark for a future that a coroutine is handing to its task.
 
-    Between the first suspension of a callback and the turn of its task others may await the same future. With the
-    mark still set asyncio would refuse them: "await wasn't used with future".
+    The handover here takes a turn of the loop, in which other code may await the same future. With the mark still
+    set, asyncio would reject that: "await wasn't used with future".
     """
     if asyncio.isfuture(awaited):
         awaited._asyncio_future_blocking = is_held
 
 
 def _turn(coroutine: Coroutine[Any, Any, Any], error: BaseException | None) -> Any:
-    """Drives user code to its next suspension; what it raises is an `Exception` or a cancellation."""
+    """Drive user code to its next suspension. SystemExit and the like become ordinary exceptions."""
     try:
         return coroutine.send(None) if error is None else coroutine.throw(error)
     except (Exception, asyncio.CancelledError):

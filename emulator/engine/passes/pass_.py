@@ -1,7 +1,7 @@
-"""One pass of run(): from its start at the top until it ends, or until the instance is taken from it.
+"""One pass: an execution of run() from the top until it ends, or until the instance is detached from it.
 
-A pass owns its instance while it is attached. Detached, it can record nothing any more: its waits are cancelled,
-steps that its code still calls end at once, and what it returns or raises is ignored.
+An attached pass owns its instance. A detached pass can no longer record anything: its waits are cancelled, steps
+that its code still calls raise `RunAborted`, and its return value or error is ignored.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _POINT_OF_WAIT: Final = {
 
 
 class PassOwner(Protocol):
-    """What a pass reports to."""
+    """Receives the events of a pass."""
 
     def ended(self, pass_: Pass) -> None:
         """The pass no longer owns its instance."""
@@ -53,11 +53,11 @@ class PassOwner(Protocol):
         ...
 
     def drop(self, pass_: Pass) -> None:
-        """Ends the pass; its instance goes on from its records."""
+        """End the pass. The instance continues from its records in a later pass."""
         ...
 
     def ask_for_slot(self, instance: Instance) -> None:
-        """An instance that waits goes on by itself; queued when no slot is free."""
+        """A waiting instance wants to run again. It is queued if no concurrency slot is free."""
         ...
 
     def paused(self, pass_: Pass) -> None: ...
@@ -73,20 +73,20 @@ class PassOwner(Protocol):
     def crashed(self, pass_: Pass, error: BaseException) -> None: ...
 
     def cancelled(self, pass_: Pass) -> None:
-        """Somebody else has cancelled the task of the pass: user code can, which has it as its current one."""
+        """User code has cancelled the task of the pass, which is its own `asyncio.current_task()`."""
         ...
 
     async def unsettled(self, pass_: Pass, error: Exception) -> None:
-        """The end of run() could not be recorded, for a reason that lies neither in user code nor in storage."""
+        """Recording the end of run() failed, and neither user code nor storage is the cause."""
         ...
 
     def set_aside(self, instance: Instance, error: StorageError) -> None:
-        """What is stored of the instance cannot be read: its pass ends, and nothing of it is changed."""
+        """The records of the instance can't be read: end its pass, and leave the records unchanged."""
         ...
 
 
 class Pass:
-    """The machinery of one pass; `steps` is what user code sees of it."""
+    """State and waits of one pass. User code only sees `steps`."""
 
     def __init__(self, core: Core, instance: Instance, event: RunEvent, owner: PassOwner) -> None:
         self.core = core
@@ -97,23 +97,23 @@ class Pass:
         self.waits = Waits()
         self.host = HostPlace()
         self.modifications = core.introspection.of(instance.workflow.name, instance.id)
-        #: Whether the pass still owns the instance.
+        #: True while the pass owns the instance.
         self.attached = True
-        #: Callbacks that run right now.
+        #: Number of callbacks that are running.
         self.executing = 0
         self.rolling_back = False
-        #: The pass has come to its own end, which may not be recorded yet.
+        #: True once run() has ended; its end may not be recorded yet.
         self.released = False
-        #: New code waits to continue the instance.
+        #: True if new code was loaded and should continue the instance.
         self.supersede = False
-        #: The pass is to leave memory; until then, code that awaits something which is not a step may continue.
+        #: True if the pass will be dropped at its next wake. Until then, branches may finish non-step awaits.
         self.leaves = False
-        #: When the pass came to rest the last time.
+        #: When the pass last became idle.
         self.rests_since = 0
         #: Steps whose stream is being stored.
         self.streaming: set[int] = set()
         self._task: asyncio.Task[Any] | None = None
-        #: Steps that may not begin yet wait here.
+        #: Awaited by steps that may not begin yet: during a pause, or without a slot.
         self._gate: asyncio.Future[None] | None = None
         self._watch = CodeWatch(core.settling, self._settle)
 
@@ -131,11 +131,11 @@ class Pass:
             await self.core.code_gate.wait()
         try:
             await self._run_code(steps)
-        except StorageError as error:  # of the engine's own reads
+        except StorageError as error:  # the engine could not read the records
             if self._goes_on():
                 self.owner.set_aside(self.instance, error)
-        except Exception as error:  # noqa: BLE001 - whatever it is, no instance stays in `running` without code
-            # Of an engine that has stopped, the next start continues the instance.
+        except Exception as error:  # noqa: BLE001 - without a handler the instance would stay `running` forever
+            # If the engine has stopped, the next start continues the instance.
             if self.core.commits.failure is None and (self.attached or self.released):
                 await self.owner.unsettled(self, error)
 
@@ -172,7 +172,7 @@ class Pass:
                 await self.owner.returned(self, output)
 
     def roll_back_in(self, task: asyncio.Task[None]) -> None:
-        """Ends the code of the pass; the pass still owns the instance while `task` rolls it back."""
+        """Cancel the code of the pass. The pass keeps the instance while `task` runs the rollback."""
         self.rolling_back = True
         self.waits.cancel()
         if self._task is not None:
@@ -180,11 +180,11 @@ class Pass:
         self._task = task
 
     def _goes_on(self) -> bool:
-        """Whether what the code does still counts."""
+        """True while results of user code are still recorded."""
         return self.attached and not self.rolling_back
 
     async def _may_end(self) -> bool:
-        """Whether what the code does still counts, once the database can be written."""
+        """Wait until the database can be written; True if the end of run() is still to be recorded."""
         if not self._goes_on():
             return False
         await self.core.commits.writable()
@@ -196,7 +196,7 @@ class Pass:
             await self.owner.raised(self, error_info(error))
 
     async def _cancelled(self, error: asyncio.CancelledError) -> None:
-        """A cancellation that user code raised is an ordinary error; that of the task itself is not."""
+        """A CancelledError raised by user code is an ordinary error; a cancellation of the task itself is not."""
         task = asyncio.current_task()
         if task is None or not task.cancelling():
             await self._raised(error)
@@ -209,14 +209,14 @@ class Pass:
             replays.ends(self.instance)
 
     def detach(self) -> None:
-        """Takes the instance from this pass; its code is cancelled where it stands."""
+        """Take the instance from this pass and cancel its code."""
         if not self.attached:
             return
         self.attached = False
         self.owner.ended(self)
         self.waits.cancel()
         for seq in self.streaming:
-            with contextlib.suppress(StorageError):  # the next attempt deletes it as well
+            with contextlib.suppress(StorageError):  # the next attempt deletes the partial stream otherwise
                 self.core.store.delete_stream(self.instance.key, seq)
         if self._gate is not None:
             self._gate.cancel()
@@ -225,25 +225,25 @@ class Pass:
         self.host.leave(self.event)
 
     def release(self) -> None:
-        """The pass has ended by itself: nothing is left to cancel but what its code forgot to await."""
+        """End the pass after run() has ended. Only waits that the code never awaited are left to cancel."""
         self.attached, self.released = False, True
         self.owner.ended(self)
         self.waits.cancel()
         self.host.leave(self.event)
 
     def unreadable(self, error: StorageError) -> RunAborted:
-        """To be raised where a step cannot read what it needs: user code must not take that for its own error."""
+        """The error to raise when a step can't read its records. `RunAborted`, so user code can't handle it."""
         self.owner.set_aside(self.instance, error)
         return RunAborted()
 
     def check_attached(self) -> None:
-        """Raises `RunAborted` when the instance is no longer this pass's."""
+        """Raise `RunAborted` if the pass no longer owns the instance."""
         if not self.attached:
             raise RunAborted
 
     # -- points, for tests
     def reached(self, point: Point, row: StepRow | None = None) -> None:
-        """Says where the run is; raises `RunAborted` when a test crashes the engine there."""
+        """Report a crash point to tests. Raises `RunAborted` if the test crashes the engine at this point."""
         if self.core.introspection.at_point is not None:
             self._tell(point, row)
             self.check_attached()
@@ -261,7 +261,7 @@ class Pass:
 
     # -- callbacks
     async def before_step(self) -> None:
-        """Lets a step begin: not while a pause is asked for, new code waits, or no slot is free."""
+        """Wait until a step may begin: not during a pause, while new code waits, or without a free slot."""
         self.check_attached()
         self.leaves = False
         self._watch.restart()
@@ -274,16 +274,16 @@ class Pass:
             self.check_attached()
 
     def _holds_back(self) -> bool:
-        """Whether a step must wait before it begins. Raises `RunAborted` when the pass ends here instead."""
+        """True if a step must wait before it begins. Raises `RunAborted` if the pass ends here instead."""
         instance = self.instance
         if instance.status is Status.RUNNING and not self.supersede:
             return False
         if instance.status is Status.PAUSED:
-            # Not already when its last result was stored: run() may also end without another step.
+            # The pause was not applied when the last result was stored, because run() may end without another step.
             self.owner.drop(self)
             raise RunAborted
         if self.executing:
-            # Steps inside a callback belong to the step that executes, which nothing holds back.
+            # Nested steps belong to the running step, which a pause does not interrupt.
             return not _is_inside_a_step(instance)
         if self.supersede:
             self.owner.superseded(self)
@@ -293,7 +293,7 @@ class Pass:
         return instance.status in (Status.WAITING_FOR_PAUSE, Status.QUEUED)
 
     def go_on(self) -> None:
-        """A pause was undone before it took effect, or a slot is there: what was held back goes on."""
+        """Let waiting steps begin: a pause was undone before it took effect, or a slot is free."""
         gate, self._gate = self._gate, None
         if gate is not None:
             gate.set_result(None)
@@ -303,10 +303,10 @@ class Pass:
         self.executing += 1
 
     def leave_callback(self) -> None:
-        """A callback has ended; what follows from that is logged before its result.
+        """End a callback. The consequences are logged before its result, as on Cloudflare.
 
-        A pause that waited for it takes effect. Beside a wait, the mood is waiting again (cases parallel-race,
-        parallel-retry-beside); the status follows when the code has settled.
+        A requested pause takes effect. Beside an open wait, `workflow_waiting` is logged again (cases
+        parallel-race, parallel-retry-beside); the status follows when the code has settled.
         """
         self.executing -= 1
         if self.executing:
@@ -317,18 +317,18 @@ class Pass:
             self.instance.log_mood(_T.WORKFLOW_WAITING)
 
     def give_up_callback(self) -> None:
-        """Code of run() awaits the step no longer; nothing is recorded, as if the attempt had been cut off."""
+        """run() no longer awaits the step: record nothing, as if the attempt had been interrupted."""
         if self.attached:
             self.leave_callback()
             self._rest_soon()
 
     def _rest_soon(self) -> None:
-        """The instance waits from now on, unless the code goes on to another step."""
+        """Check soon whether the instance is waiting: the code may also call another step."""
         if self.executing == 0 and len(self.waits):
             self._watch.look_soon()
 
     def after_step(self, *, settled: bool = False) -> None:
-        """The attempt is stored; goes on unless the pass ends here. `settled`: no attempt of the step follows."""
+        """Called when an attempt is stored. Raises `RunAborted` if the pass ends. `settled`: it was the last."""
         if self.instance.status is Status.PAUSED:
             if settled and self.attached and not len(self.waits):
                 return
@@ -340,7 +340,7 @@ class Pass:
 
     # -- waits
     def complete(self, row: StepRow, output: Encoded | None, event: EventType) -> None:
-        """Records the end of a sleep or of a wait for an event."""
+        """Record the end of a sleep or of a wait for an event."""
         row.state = StepState.COMPLETED
         row.ended_at = self.core.clock.now()
         row.output = output
@@ -350,7 +350,7 @@ class Pass:
     async def wait(
         self, row: StepRow, due_at: int, on_due: Callable[[Wait], None], event_type: str | None = None
     ) -> Encoded | None:
-        """Waits, for what is stored already; gives what the wait ends with."""
+        """Wait for a stored sleep, event or retry. Returns its result."""
         future: asyncio.Future[Encoded | None] = asyncio.get_running_loop().create_future()
         self.waits.add(Wait(row, due_at, future, on_due, event_type))
         self.note_waiting()
@@ -358,27 +358,27 @@ class Pass:
         return await future
 
     def only_waits(self) -> bool:
-        """Whether run() itself stands in a wait, so that nothing of it can go on before that has ended.
+        """True if run() itself is suspended in a wait, so no user code can run before the wait ends.
 
-        False where that cannot be told: of branches side by side, one may await something that is not a step.
+        False if unknown: with parallel branches, one of them may await something other than a step.
         """
         return self._task is not None and _innermost_code(self._task) is Pass.wait.__code__
 
     def note_waiting(self) -> None:
-        """Something waits; when nothing executes, the instance as a whole does."""
+        """Record a new wait. If no callback is running, the instance as a whole is waiting."""
         instance = self.instance
         at = self.waits.next_at()
         if instance.status is Status.RUNNING and self.executing == 0:
             instance.log_mood(_T.WORKFLOW_WAITING)
             if at is not None and at <= self.core.clock.now():
-                return  # over already: it keeps its slot, and goes on when the code has settled
+                return  # already due: the instance keeps its slot and continues when the code has settled
             self._become(Status.WAITING)
-        elif instance.status is not Status.QUEUED:  # there everything waits for the slot
+        elif instance.status is not Status.QUEUED:  # a queued instance wakes when it gets a slot
             self.core.store.set_wake(instance.key, at)
             self._wake_by(at)
 
     def _become(self, status: Status) -> None:
-        """Stores the status with the time of the next wake, and sees to that."""
+        """Store the status with the time of the next wake, and set the alarm."""
         at = self.waits.next_at()
         self.instance.become(status)
         self.core.store.set_status(self.instance.key, status, self.core.clock.now(), at)
@@ -397,9 +397,9 @@ class Pass:
             instance.log_mood(_T.WORKFLOW_RUNNING)
 
     def progress(self) -> bool:
-        """Ends the waits whose time has come, and hands out events; whether there was anything.
+        """Finish due waits and deliver events. Returns True if any wait ended.
 
-        The instance holds a slot; one that is queued for it goes on when it has it.
+        Requires a slot: a queued instance continues when it gets one.
         """
         if self.instance.status is Status.QUEUED:
             return False
@@ -427,14 +427,14 @@ class Pass:
 
     # -- settling
     def _settle(self) -> None:
-        """The code has probably come as far as it can: see what state the pass is in, and act on it."""
+        """Called when user code is probably idle: determine the state of the pass, and act on it."""
         with self.core.commits.or_stop():
             if not self.attached or self._may_call_another_step() or self._delivers_held_events():
                 return
             _ON_SETTLED[self.state()](self)
 
     def _may_call_another_step(self) -> bool:
-        """Whether code of run() gets more time before it counts as waiting."""
+        """True if run() should get more turns before it counts as waiting."""
         if self.executing or not len(self.waits):
             return False
         if self.host.remote is not None:
@@ -442,12 +442,12 @@ class Pass:
         return self._watch.may_call_another_step(self.only_waits)
 
     def _delivers_held_events(self) -> bool:
-        """Hands out events that were held back for waits which the code has not reached."""
+        """Deliver events that were reserved for earlier waits, which the code will not reach now."""
         self._watch.has_settled()
         return self.steps is not None and self.steps.expects_no_more() and self.progress()
 
     def state(self) -> PassState:
-        """The state of a pass whose code has come as far as it can. The first that applies counts."""
+        """The state of a pass whose user code is idle. The first match wins."""
         status, at = self.instance.status, self.waits.next_at()
         if self.executing:
             return PassState.EXECUTING
@@ -476,11 +476,11 @@ class Pass:
         self.owner.resting(self)
 
     def _stay(self) -> None:
-        """Something else continues the pass."""
+        """Do nothing: something else continues the pass (see `_ON_SETTLED`)."""
 
 
 class PassState(StrEnum):
-    """What a pass does once its code has come as far as it can."""
+    """The state of a pass once its user code is idle."""
 
     EXECUTING = "executing"
     RUNNING = "running"
@@ -491,7 +491,7 @@ class PassState(StrEnum):
     WAITING = "waiting"
 
 
-#: What happens to a pass in each state.
+#: The action for each state.
 _ON_SETTLED: Final[Mapping[PassState, Callable[[Pass], object]]] = {
     PassState.EXECUTING: Pass._stay,  # the end of the callback continues it
     PassState.RUNNING: Pass._stay,  # code between two steps, or the end of run()
@@ -509,7 +509,7 @@ def _is_inside_a_step(instance: Instance) -> bool:
 
 
 def _innermost_code(task: asyncio.Task[Any]) -> CodeType | None:
-    """The code of the last coroutine in the chain of those that a task stands in."""
+    """The code of the innermost coroutine that a task is suspended in."""
     code: CodeType | None = None
     awaited: object = task.get_coro()
     while isinstance(awaited, CoroutineType):
@@ -518,5 +518,5 @@ def _innermost_code(task: asyncio.Task[Any]) -> CodeType | None:
 
 
 async def _wait_with_others(shared: asyncio.Future[None]) -> None:
-    """Awaits a future that others await too; cancelling this waiter leaves it alone."""
+    """Await a shared future. Cancelling one waiter does not cancel it for the rest."""
     await asyncio.shield(shared)

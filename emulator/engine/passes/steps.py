@@ -1,7 +1,7 @@
-"""Steps as run() calls them: which record a call means, and what happens when there is none yet.
+"""Matches each step call of run() to its stored record, or creates the record.
 
 A call is matched with its record by kind, name and occurrence: the count of calls of that kind and name so far in
-this pass. A replay must therefore make the same calls in the same order for each name; calls of different names may
+this pass. A replay must therefore make the calls of each name in the same order; calls of different names may
 change places. A call whose record is complete returns the stored value, and one whose record has failed raises the
 stored error; neither writes anything.
 """
@@ -50,9 +50,9 @@ class Steps:
     """The `StepPort` of one pass."""
 
     def __init__(self, pass_: Pass, records: list[StepRow], rollbacks: Rollbacks, *, stays: bool = False) -> None:
-        """`stays`: a step without a result is never left, so that branches beside it can reach their steps too.
+        """`stays`: a step without a result suspends forever, so parallel branches can reach their steps too.
 
-        That is for passes that only collect rollback handlers (`rollbacks.collecting`).
+        Only for passes that collect rollback handlers (`rollbacks.collecting`).
         """
         self._pass = pass_
         self._core = pass_.core
@@ -65,13 +65,13 @@ class Steps:
         #: Steps by (kind, name, occurrence), and the steps inside each step.
         self._records = {(row.kind, row.name, row.count): row for row in records}
         self._inside = _by_parent(records)
-        #: Numbers are given in order of first arrival, and never again: storage and history refer to them.
+        #: Steps are numbered in order of their first call. Numbers are never reused: the history refers to them.
         self._next_seq = records[-1].seq + 1 if records else 1
         #: Calls of each kind and name so far.
         self._counts: Counter[tuple[StepKind, str]] = Counter()
         #: Calls of step.do, for the limit on steps.
         self._calls = 0
-        #: All calls, and how many of them are in a step that is never left.
+        #: All calls, and the calls among them that are suspended forever (see `stays`).
         self.arrivals = 0
         self.staying = 0
         #: Recorded steps that the code has not called in this pass, and its first call without a record. Both
@@ -139,7 +139,7 @@ class Steps:
         pass_.check_attached()
 
     def _arrive(self, kind: StepKind, name: str, config: str, sensitive: bool = False) -> tuple[StepRow, bool]:
-        """The record that this call means, and whether it is new (and not stored yet)."""
+        """The record of this call, and whether it is new and not stored yet."""
         self._counts[kind, name] += 1
         self.arrivals += 1
         identity = (kind, name, self._counts[kind, name])
@@ -156,7 +156,7 @@ class Steps:
         return row, True
 
     def warn_of_renamed(self) -> None:
-        """Called when the code has come as far as it can: warns if it called a new step and not a recorded one."""
+        """Warn if idle code has called a new step but not a recorded one, which suggests a renamed step."""
         new, uncalled = self._first_new, self._uncalled
         if new is None or not uncalled:
             return
@@ -168,7 +168,7 @@ class Steps:
         )
 
     def warn_of_abandoned(self) -> None:
-        """run() has ended while steps that it started had not."""
+        """Warn about steps that were still open when run() ended."""
         self.warn_of_renamed()
         for row in self._records.values():
             if row.kind is StepKind.DO and row.state in (StepState.IN_FLIGHT, StepState.RETRYING):
@@ -177,7 +177,7 @@ class Steps:
                 )
 
     async def _end_of_records(self, row: StepRow) -> None:
-        """A pass that only collects handlers ends, or stays, at a step without a result."""
+        """In a pass that only collects handlers: end it, or suspend forever, at a step without a result."""
         if not self.rollbacks.collecting or row.state in (StepState.COMPLETED, StepState.FAILED):
             return
         if not self._stays:
@@ -207,9 +207,9 @@ class Steps:
             )
 
     def _pass_over(self, outer: StepRow) -> None:
-        """Counts the steps inside a step whose callback is not called again.
+        """Count the nested steps of a completed step, whose callback is not called again.
 
-        Without that, a later call of the same name outside would take the record of the step inside.
+        Otherwise a later call of the same name outside would match the record of the nested step.
         """
         for row in self._inside.get(outer.seq, ()):
             self._counts[row.kind, row.name] += 1
@@ -261,7 +261,7 @@ class Steps:
 
     async def _sleep(self, name: str, ms: int | float, site: CallSite | None) -> None:
         known = self._records.get((StepKind.SLEEP, name, self._counts[StepKind.SLEEP, name] + 1))
-        if known is None:  # the stored deadline counts, not what a replay computes: "until" may be past by then
+        if known is None:  # a replay uses the stored deadline, because the time of sleepUntil may have passed
             if ms < 0:
                 raise EngineError("You can't sleep until a time in the past, time-traveler")
             longest = self._limits.sleep_ms
@@ -322,12 +322,12 @@ def _by_parent(records: list[StepRow]) -> dict[int, list[StepRow]]:
 
 
 def stored_error(row: StepRow) -> WorkerError:
-    """The error that a failed step raises, as often as it is called."""
+    """The error that a failed step raises in every pass."""
     return WorkerError(ErrorInfo.from_json(json.loads(row.error or "{}")))
 
 
 def _timestamp_ms(timestamp: object) -> int | float:
-    """The time that sleepUntil was given. Raises the `EngineError` of a bad one."""
+    """The argument of sleepUntil in ms. Raises `EngineError` if it is invalid."""
     if isinstance(timestamp, datetime):
         return values.datetime_ms(timestamp)
     if isinstance(timestamp, int | float) and math.isfinite(timestamp):

@@ -128,7 +128,7 @@ async def test_one_line_says_that_instances_wait_and_one_that_they_go_on(in_file
 
     assert [text.partition(":")[0] for text in caplog.messages] == [
         "Can't write to the database",
-        "The database can be written again after 1 s",
+        "Writing to the database works again after 1 s. Instances continue.",
     ]
     assert held == [True, False]
     assert world.engine.held is None
