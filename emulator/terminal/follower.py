@@ -116,9 +116,9 @@ class Follower:
         lines = [line for key in keys for line in self._lines(key)]
         # Entries of an earlier turn of the loop may be committed only now.
         self._printed_until = max(self._printed_until, began - _LATE_MS)
-        self._printer.lines(sorted(lines, key=lambda line: line.at))
-        if len(changed) > len(keys):
-            self._printer.text(f"... and updates for {len(changed) - len(keys)} more instances")
+        others = len(changed) - len(keys)
+        note = f"... and updates for {others} more instances" if others else ""
+        self._printer.lines(sorted(lines, key=lambda line: line.at), note)
 
     def _lines(self, key: int) -> list[Line]:
         entries = self._new_entries(key)

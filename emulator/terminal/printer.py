@@ -63,9 +63,11 @@ class Printer:
             except BrokenPipeError:
                 pass  # the reader has ended (`stepwell dev | head`); user code's output must not fail because of it
 
-    def lines(self, lines: list[Line]) -> None:
-        if lines:
-            self._write("\n".join(self._render(line) for line in lines))
+    def lines(self, lines: list[Line], note: str = "") -> None:
+        """Print lines about changes, and a note that follows them."""
+        texts = [*(self._render(line) for line in lines), *([note] if note else [])]
+        if texts:
+            self._write("\n".join(texts))
 
     def _time(self, at: int) -> str:
         """The local time of day; with the date when it differs from the last line's."""
