@@ -176,7 +176,7 @@ def _refuse_function(name: object, *more: object) -> None:
     """`@step.do` without a call, or a callback as in JavaScript, would make a step that never runs the function."""
     if type(name) is not str and callable(name):
         raise TypeError('step.do is called before it decorates: write @step.do() or @step.do("name")')
-    if any(callable(one) and not isinstance(one, StepFunction) for one in more):
+    if more and any(callable(one) and not isinstance(one, StepFunction) for one in more):
         raise TypeError(
             f"step.do({name!r}, callback) is JavaScript. In Python, decorate the function with @step.do({name!r}) "
             "and await a call of it"

@@ -111,7 +111,9 @@ class Commits:
     def _flush(self) -> None:
         turn, self._turn = self._turn, None
         try:
-            self._commit()
+            if self.failure is not None:
+                raise self.failure
+            self._store.commit()
         except Unavailable as error:
             self._turn = turn  # its waiters keep waiting for the retry
             self._note_hold(str(error))
@@ -121,13 +123,9 @@ class Commits:
             return
         if turn is not None and not turn.done():
             turn.set_result(None)
-        self._release()
+        if self._later or self._gate is not None or self._retry is not None or self._hold is not None:
+            self._release()
         self._published()
-
-    def _commit(self) -> None:
-        if self.failure is not None:
-            raise self.failure
-        self._store.commit()
 
     # -- a database that cannot be written for a while
     def _note_hold(self, reason: str) -> None:
@@ -302,22 +300,35 @@ class Commits:
         """Commit everything that this turn has written so far."""
         self._flush()
 
+    def commit_alone(self) -> bool:
+        """Whether everything written so far is durable, after a commit if only one run is at work.
+
+        If not, await `shared_commit`. Asked twice per step, so it costs no coroutine.
+        """
+        if self._hold is not None or self.failure is not None:
+            return False
+        if not self._store.dirty:
+            return True
+        if self._busy() > 1:
+            return False
+        self._flush()
+        return self.failure is None and self._hold is None
+
     async def durable(self) -> None:
         """Wait until everything written so far is committed.
 
         Raises `WorkflowInternalError` if the engine has stopped. During a hold, Workflows wait without a limit;
         other callers get an `EngineError` after `PATIENCE_MS`, but their write is kept and committed later.
         """
+        if not self.commit_alone():
+            await self.shared_commit()
+
+    async def shared_commit(self) -> None:
+        """As `durable`, where `commit_alone` has said no."""
         if self.failure is not None:
             raise self._refusal()
         if not self._store.dirty:
             return
-        if self._hold is None and self._busy() <= 1:
-            self.now()
-            if self.failure is not None:
-                raise self._refusal()
-            if self._hold is None:
-                return
         turn = self._turn = self._turn or _Turn()
         if self._hold is not None:
             await self._wait(turn, "The command takes effect once writing works again.")
@@ -327,13 +338,16 @@ class Commits:
         """Reset the time slice: the pass waits for another process, so other work runs anyway."""
         self._slice = None
 
-    async def give_way(self) -> None:
-        """Yield between two steps once the time slice is used up: a pass may never suspend otherwise."""
+    def slice_is_over(self) -> bool:
+        """Whether a pass between two steps must `give_way`: it may never suspend otherwise."""
         if self._slice is None:
             self._slice = self._next_slice()
-        elif self._slice.over:
-            await turns(_TURNS_GIVEN)
-            self._slice = self._next_slice()
+            return False
+        return self._slice.over
+
+    async def give_way(self) -> None:
+        await turns(_TURNS_GIVEN)
+        self._slice = self._next_slice()
 
 
 class _Turn(asyncio.Future[None]):

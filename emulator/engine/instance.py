@@ -40,13 +40,21 @@ class Instance:
         self.retention: tuple[int | None, int | None] = (None, None)
 
     def log(
-        self, *types: EventType, step: int | None = None, attempt: int | None = None, detail: str | None = None
+        self,
+        *types: EventType,
+        step: int | None = None,
+        attempt: int | None = None,
+        detail: str | None = None,
+        at: int | None = None,
     ) -> None:
-        """Appends entries of this moment to the history, in the transaction of the turn."""
+        """Appends entries of this moment to the history, in the transaction of the turn.
+
+        `at` is the moment, for a caller that has read the clock for the change.
+        """
         core = self._core
         first = self.last_event_id + 1
         self.last_event_id += len(types)
-        core.store.append(self.key, first, core.clock.now(), types, step, attempt, detail)
+        core.store.append(self.key, first, core.clock.now() if at is None else at, types, step, attempt, detail)
         core.changes.note(self.key)
 
     def warn(self, text: str, *, step: int | None = None, attempt: int | None = None) -> None:

@@ -35,7 +35,7 @@ from stepwell.emulator.storage.records import (
 )
 from stepwell.emulator.storage.sealing import seal
 from stepwell.emulator.storage.store import Conflict, Damaged, Site, StorageError
-from stepwell.emulator.storage.turn import Turn
+from stepwell.emulator.storage.turn import SharedTurn, Turn
 
 #: What steps share that are called in one place: their config, the place, the parts of the config given there.
 Called: TypeAlias = tuple[str, Site | None, tuple[str, ...] | None]
@@ -57,9 +57,12 @@ class SqliteStore(SqliteReader):
         self._path = path
         self._readers: list[SqliteReader] = []
         self._config_keys: dict[Called, int] = {}
-        self._turn = Turn(self._db, path)
+        in_memory = path == ":memory:"
+        self._turn = (
+            SharedTurn(self._db, path, self._sql, self._lock) if in_memory else Turn(self._db, path, self._sql)
+        )
         self._check: BackgroundCheck | None = None
-        self._checkpoints = None if path == ":memory:" else Checkpoints(path, self._db)
+        self._checkpoints = None if in_memory else Checkpoints(path, self._db)
 
     def reader(self) -> SqliteReader:
         """A connection of its own; for a database in memory, which only one connection can see, this one."""
@@ -100,46 +103,28 @@ class SqliteStore(SqliteReader):
         return self._turn.trouble
 
     def begin(self) -> bool:
-        if self._turn.is_open:
-            return True
-        with self._lock:
-            return self._turn.begin()
+        return self._turn.is_open or self._turn.begin()
 
     def _rows(self, sql: str, params: Sequence[Any]) -> list[Row]:
-        with self._lock:
-            rows: list[Row] = self._turn.read(lambda db: db.execute(sql, params).fetchall())
-            return rows
+        rows: list[Row] = self._turn.read(lambda db: db.execute(sql, params).fetchall())
+        return rows
 
     def _one(self, name: str, params: Sequence[Any] = ()) -> Row | None:
         sql = self._sql[name]
-        with self._lock:
-            row: Row | None = self._turn.read(lambda db: db.execute(sql, params).fetchone())
-            return row
-
-    def _write(self, name: str, params: Sequence[Any]) -> None:
-        with self._lock:
-            self._turn.write(self._sql[name], params)
-
-    def _write_returning(self, name: str, params: Sequence[Any]) -> Any:
-        with self._lock:
-            row = self._turn.write_returning(self._sql[name], params)
-        return row[0] if row else None
+        row: Row | None = self._turn.read(lambda db: db.execute(sql, params).fetchone())
+        return row
 
     def _write_step(self, name: str, params: Sequence[Any], seq: int) -> None:
         """A change of a step that is only allowed in certain states."""
-        with self._lock:
-            changed = self._turn.write(self._sql[name], params, expected=1)
-        if changed != 1:
+        if not self._turn.change(name, params):
             raise Conflict(f"step {seq} is not in a state for {name}")
 
     def commit(self) -> None:
-        with self._lock:
-            self._turn.commit()
+        self._turn.commit()
 
     def rollback(self) -> None:
         self._config_keys.clear()
-        with self._lock:
-            self._turn.rollback()
+        self._turn.rollback()
 
     def close(self) -> None:
         """Closes the readers too: the last connection to go copies the log into the database and removes it."""
@@ -184,24 +169,24 @@ class SqliteStore(SqliteReader):
         return row[0] if row else None
 
     def put_setting(self, name: str, value: str) -> None:
-        self._write("put_setting", (name, value))
+        self._turn.write("put_setting", (name, value))
 
     def put_workflow(self, workflow_id: str, name: str, class_name: str, script_name: str, at: int) -> int:
-        return int(self._write_returning("put_workflow", (workflow_id, name, class_name, script_name, at, at)))
+        return int(self._turn.write_returning("put_workflow", (workflow_id, name, class_name, script_name, at, at)))
 
     def undefine_workflows(self) -> None:
-        self._write("undefine_workflows", ())
+        self._turn.write("undefine_workflows", ())
 
     def define_workflow(self, workflow: int, *, defined: bool) -> None:
-        self._write("define_workflow", (int(defined), workflow))
+        self._turn.write("define_workflow", (int(defined), workflow))
 
     def delete_workflow(self, workflow: int) -> None:
-        self._write("delete_workflow", (workflow,))
+        self._turn.write("delete_workflow", (workflow,))
 
     def put_version(self, version: VersionRow) -> int:
         v = version
         params = (v.id, v.workflow, v.class_name, v.language, v.created_at, v.settings, v.source)
-        return int(self._write_returning("put_version", params))
+        return int(self._turn.write_returning("put_version", params))
 
     # -- instances
     def insert_instance(self, new: NewInstance, queue_rank: int | None) -> int | None:
@@ -220,40 +205,40 @@ class SqliteStore(SqliteReader):
             new.created_by,
             new.copied_from,
         )
-        key: int | None = self._write_returning("insert_instance", params)
+        key: int | None = self._turn.write_returning("insert_instance", params)
         return key
 
     def start(self, key: int, at: int, *, keeps_wake: bool = False) -> None:
-        self._write("start_instance", (key, at, keeps_wake))
+        self._turn.write("start_instance", (key, at, keeps_wake))
 
     def add_pass(self, key: int, at: int, cause: PassCause, version: int) -> None:
-        self._write("insert_pass", (key, at, CAUSE_CODES[cause], version))
+        self._turn.write("insert_pass", (key, at, CAUSE_CODES[cause], version))
 
     def set_status(self, key: int, status: Status, at: int, wake_at: int | None) -> None:
-        self._write("set_status", (STATUS_CODES[status], at, wake_at, key))
+        self._turn.write("set_status", (STATUS_CODES[status], at, wake_at, key))
 
     def requeue(self, key: int, at: int, queue_rank: int) -> None:
-        self._write("queue_instance", (at, queue_rank, key))
+        self._turn.write("queue_instance", (at, queue_rank, key))
 
     def pause(self, key: int, at: int, *, rested: bool) -> None:
-        self._write("pause_instance", (key, at, 1 if rested else None))
+        self._turn.write("pause_instance", (key, at, 1 if rested else None))
 
     def was_rested(self, key: int) -> bool:
         row = self._one("was_rested", (key,))
         return row is not None and row[0] == 1
 
     def end_while_paused(self, key: int) -> None:
-        self._write("end_while_paused", (key,))
+        self._turn.write("end_while_paused", (key,))
 
     def ended_while_paused(self, key: int) -> bool:
         row = self._one("was_rested", (key,))
         return row is not None and row[0] == 2
 
     def resume(self, key: int, status: Status, at: int, wake_at: int | None) -> None:
-        self._write("resume_instance", (STATUS_CODES[status], at, wake_at, key))
+        self._turn.write("resume_instance", (STATUS_CODES[status], at, wake_at, key))
 
     def set_wake(self, key: int, wake_at: int | None) -> None:
-        self._write("set_wake", (wake_at, key))
+        self._turn.write("set_wake", (wake_at, key))
 
     def finish(
         self,
@@ -266,41 +251,41 @@ class SqliteStore(SqliteReader):
         error: str | None = None,
         reason: str | None = None,
     ) -> None:
-        self._write("finish_instance", (key, STATUS_CODES[status], at, expires_at, output, error, reason))
+        self._turn.write("finish_instance", (key, STATUS_CODES[status], at, expires_at, output, error, reason))
 
     def set_error(self, key: int, error: str) -> None:
-        self._write("set_error", (error, key))
+        self._turn.write("set_error", (error, key))
 
     def set_rollback(self, key: int, rollback: str) -> None:
-        self._write("set_rollback", (rollback, key))
+        self._turn.write("set_rollback", (rollback, key))
 
     def set_termination(self, key: int, termination: str) -> None:
-        self._write("set_rollback", (f"{TERMINATION}{termination}", key))
+        self._turn.write("set_rollback", (f"{TERMINATION}{termination}", key))
 
     def reset(self, key: int, at: int, queue_rank: int, version: int, from_seq: int) -> None:
         floor = self.last_event_id(key)
         if from_seq == _EVERYTHING:
-            self._write("delete_all_history", (key,))
-            self._write("delete_events", (key,))
-            self._write("delete_logs", (key,))
-            self._write("delete_passes", (key,))
+            self._turn.write("delete_all_history", (key,))
+            self._turn.write("delete_events", (key,))
+            self._turn.write("delete_logs", (key,))
+            self._turn.write("delete_passes", (key,))
         else:
-            self._write("delete_step_history", (key, from_seq))
-            self._write("split_started", (key,))
-            self._write("delete_workflow_history", (key,))
-            self._write("delete_unclaimed_events", (key, from_seq))
-        self._write("delete_steps", (key, from_seq))
-        self._write("delete_chunks", (key, from_seq))
-        self._write("reset_instance", (key, at, queue_rank, version, floor, from_seq == _EVERYTHING, from_seq))
+            self._turn.write("delete_step_history", (key, from_seq))
+            self._turn.write("split_started", (key,))
+            self._turn.write("delete_workflow_history", (key,))
+            self._turn.write("delete_unclaimed_events", (key, from_seq))
+        self._turn.write("delete_steps", (key, from_seq))
+        self._turn.write("delete_chunks", (key, from_seq))
+        self._turn.write("reset_instance", (key, at, queue_rank, version, floor, from_seq == _EVERYTHING, from_seq))
 
     def delete(self, key: int) -> None:
-        self._write("delete_all_history", (key,))
-        self._write("delete_events", (key,))
-        self._write("delete_logs", (key,))
-        self._write("delete_passes", (key,))
-        self._write("delete_steps", (key, _EVERYTHING))
-        self._write("delete_chunks", (key, _EVERYTHING))
-        self._write("delete_instance", (key,))
+        self._turn.write("delete_all_history", (key,))
+        self._turn.write("delete_events", (key,))
+        self._turn.write("delete_logs", (key,))
+        self._turn.write("delete_passes", (key,))
+        self._turn.write("delete_steps", (key, _EVERYTHING))
+        self._turn.write("delete_chunks", (key, _EVERYTHING))
+        self._turn.write("delete_instance", (key,))
 
     def last_event_id(self, key: int) -> int:
         row = self._one("last_event_id", (key,))
@@ -325,7 +310,7 @@ class SqliteStore(SqliteReader):
         return dict(self._all("count_queued"))
 
     def queue_the_forgotten(self, workflow: int) -> None:
-        self._write("queue_the_forgotten", (workflow,))
+        self._turn.write("queue_the_forgotten", (workflow,))
 
     def pending_waits(self, key: int) -> list[tuple[int, str]]:
         return [(seq, config) for seq, config in self._all("pending_waits", (key,))]
@@ -346,7 +331,7 @@ class SqliteStore(SqliteReader):
     ) -> None:
         called = (step.config, site, given)
         config = self._config_keys.get(called) or self._config_key(called)
-        self._write(
+        self._turn.write(
             "insert_step",
             (
                 key,
@@ -368,7 +353,7 @@ class SqliteStore(SqliteReader):
         text, site, given = called
         parts = [*(site or _NO_SITE), *([given] if given is not None else [])]
         stored = "" if site is None and given is None else json.dumps(parts, ensure_ascii=False)
-        key = int(self._write_returning("put_config", (text, stored)))
+        key = int(self._turn.write_returning("put_config", (text, stored)))
         if len(self._config_keys) < 1_000:  # dynamic configs would fill the memory
             self._config_keys[called] = key
         return key
@@ -390,13 +375,13 @@ class SqliteStore(SqliteReader):
         self._write_step("fail_step", (at, error, key, seq), seq)
 
     def move_step(self, key: int, seq: int, due_at: int) -> None:
-        self._write("move_step", (due_at, key, seq))
+        self._turn.write("move_step", (due_at, key, seq))
 
     def register_rollback(self, key: int, seq: int) -> None:
-        self._write("register_rollback", (key, seq))
+        self._turn.write("register_rollback", (key, seq))
 
     def move_deadlines(self, key: int, by_ms: int) -> int | None:
-        self._write("move_deadlines", (by_ms, key))
+        self._turn.write("move_deadlines", (by_ms, key))
         return self.min_deadline(key)
 
     def min_deadline(self, key: int) -> int | None:
@@ -418,27 +403,27 @@ class SqliteStore(SqliteReader):
         attempt: int | None = None,
         detail: str | None = None,
     ) -> None:
-        self._write("append_history", (key, event_id, CODE_OF_TYPES[types], at, step, attempt, detail))
+        self._turn.write("append_history", (key, event_id, CODE_OF_TYPES[types], at, step, attempt, detail))
 
     def add_event(self, key: int, event_type: str, payload: str, at: int) -> None:
-        self._write("insert_event", (key, event_type, payload, at))
+        self._turn.write("insert_event", (key, event_type, payload, at))
 
     def claim_event(self, key: int, event_type: str, seq: int) -> BufferedEvent | None:
         row = self._one("oldest_event", (key, event_type))
         if row is None:
             return None
-        self._write("claim_event", (seq, row[0]))
+        self._turn.write("claim_event", (seq, row[0]))
         return BufferedEvent(row[0], row[1], row[2], row[3], seq)
 
     def add_chunk(self, key: int, seq: int, n: int, data: bytes, *, sensitive: bool = False) -> None:
-        self._write("insert_chunk", (key, seq, n, seal(data) if sensitive else data))
+        self._turn.write("insert_chunk", (key, seq, n, seal(data) if sensitive else data))
 
     def delete_stream(self, key: int, seq: int) -> None:
-        self._write("delete_stream", (key, seq))
+        self._turn.write("delete_stream", (key, seq))
 
     def add_logs(self, key: int, rows: Iterable[LogRow]) -> None:
         for row in rows:
-            self._write("insert_log", (key, row.at, row.step, row.attempt, row.level, row.text))
+            self._turn.write("insert_log", (key, row.at, row.step, row.attempt, row.level, row.text))
 
 
 def _json_list(keys: Collection[int]) -> str:

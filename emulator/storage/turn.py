@@ -7,7 +7,7 @@ reach a Workflow: every write since the last commit is kept until it is committe
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import apsw
@@ -34,8 +34,10 @@ class Turn:
     returns something waits, as does a read that would miss what is kept.
     """
 
-    def __init__(self, db: apsw.Connection, path: str) -> None:
+    def __init__(self, db: apsw.Connection, path: str, sql: Mapping[str, str]) -> None:
+        """`sql`: the statements by their names."""
         self._db = db
+        self._sql = sql
         self._cursor = db.cursor()
         self._path = path
         self._kept: list[tuple[str, Sequence[Any], Expected]] = []
@@ -123,30 +125,44 @@ class Turn:
                 self._is_stuck = True
 
     # -- writes and reads
-    def write(self, sql: str, params: Sequence[Any], expected: Expected = None) -> int:
-        """Writes, or keeps the write for later; returns the number of changed rows, where one is expected."""
-        changed = expected if isinstance(expected, int) else 0
+    def write(self, name: str, params: Sequence[Any]) -> None:
+        """Writes with the statement `name`, or keeps the write for later."""
+        sql = self._sql[name]
         if self.is_open or self.begin():
             try:
                 self._cursor.execute(sql, params)
-                if expected is not None:
-                    changed = self._db.changes()
             except apsw.ConstraintError:
                 raise
             except apsw.Error as error:
                 self._lose(error)
-        if expected is None or changed == expected:
-            self._kept.append((sql, params, expected))
-            if not self.dirty:
-                self._note()
-        return changed
+        self._kept.append((sql, params, None))
+        if not self.dirty:
+            self._note()
 
-    def write_returning(self, sql: str, params: Sequence[Any]) -> Row | None:
-        """Writes and returns the first row; waits while the database cannot be written."""
+    def change(self, name: str, params: Sequence[Any]) -> bool:
+        """Writes what must change one row; False when it does not. Kept for later, it counts as done."""
+        sql = self._sql[name]
+        if self.is_open or self.begin():
+            try:
+                self._cursor.execute(sql, params)
+                if self._db.changes() != 1:
+                    return False
+            except apsw.ConstraintError:
+                raise
+            except apsw.Error as error:
+                self._lose(error)
+        self._kept.append((sql, params, 1))
+        if not self.dirty:
+            self._note()
+        return True
+
+    def write_returning(self, name: str, params: Sequence[Any]) -> Any:
+        """Writes and returns the first column of the first row; waits while the database cannot be written."""
+        sql = self._sql[name]
         row: Row | None = self._persist(lambda: self._cursor.execute(sql, params).fetchone(), writes=True)
         self._note()
         self._kept.append((sql, params, row if row is not None else ()))
-        return row
+        return row[0] if row else None
 
     def read(self, fetch: Callable[[apsw.Connection], Any]) -> Any:
         """What `fetch` reads, with all writes so far. Raises `Damaged`."""
@@ -198,6 +214,42 @@ class Turn:
         self._close()
         self._broke(error)
         raise error
+
+
+class SharedTurn(Turn):
+    """The turn of a database in memory: readers in other threads use the writer's connection, so all take turns."""
+
+    def __init__(self, db: apsw.Connection, path: str, sql: Mapping[str, str], lock: threading.RLock) -> None:
+        super().__init__(db, path, sql)
+        self._lock = lock
+
+    def begin(self) -> bool:
+        with self._lock:
+            return super().begin()
+
+    def commit(self) -> None:
+        with self._lock:
+            super().commit()
+
+    def rollback(self) -> None:
+        with self._lock:
+            super().rollback()
+
+    def write(self, name: str, params: Sequence[Any]) -> None:
+        with self._lock:
+            super().write(name, params)
+
+    def change(self, name: str, params: Sequence[Any]) -> bool:
+        with self._lock:
+            return super().change(name, params)
+
+    def write_returning(self, name: str, params: Sequence[Any]) -> Any:
+        with self._lock:
+            return super().write_returning(name, params)
+
+    def read(self, fetch: Callable[[apsw.Connection], Any]) -> Any:
+        with self._lock:
+            return super().read(fetch)
 
 
 def _differs(expected: Expected, row: Row | None, db: apsw.Connection) -> bool:

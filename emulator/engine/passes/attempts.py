@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from stepwell.bindings.context import StepFrame, at_attempt_end, at_attempt_start, current_step
@@ -70,7 +70,7 @@ class Attempts:
     def begin_first(self, row: StepRow, site: CallSite | None, given: tuple[str, ...]) -> None:
         """Stores a new step together with its first attempt; `given` are the fields of its config that are."""
         self._core.store.insert_step(self._instance.key, row, site, given)
-        self._instance.log(_T.STEP_STARTED, _T.ATTEMPT_STARTED, step=row.seq, attempt=1)
+        self._instance.log(_T.STEP_STARTED, _T.ATTEMPT_STARTED, step=row.seq, attempt=1, at=row.started_at)
         self._pass.note_running()
 
     def _begin(self, row: StepRow) -> None:
@@ -85,12 +85,15 @@ class Attempts:
         """The result of the step, or its final error as `WorkerError`."""
         if not is_new:
             await self._recover(row, settings)
+        commits = self._core.commits
         while True:
             outcome = await self._attempt(row, settings, callback)
             if not isinstance(outcome, Failure):
                 self._pass.reached(Point.BEFORE_COMMIT, row)
-                await self._core.commits.durable()
-                await self._core.commits.give_way()
+                if not commits.commit_alone():
+                    await commits.shared_commit()
+                if commits.slice_is_over():
+                    await commits.give_way()
                 self._pass.reached(Point.AFTER_RESULT, row)
                 self._pass.after_step(settled=True)
                 return outcome
@@ -106,7 +109,8 @@ class Attempts:
         frame = StepFrame(instance.workflow.name, instance.id, instance.key, name, row.seq, row.attempts)
         token = current_step.set(frame)
         try:
-            await self._core.commits.durable()
+            if not self._core.commits.commit_alone():
+                await self._core.commits.shared_commit()
             pass_.check_attached()
             pass_.reached(Point.BEFORE_ATTEMPT, row)
             if (note_start := at_attempt_start.get()) is not None:
@@ -145,20 +149,16 @@ class Attempts:
         result = _called(callback, context)
         if isinstance(result, Encoded | StreamOutput):
             return result
+        late = partial(self._late, row, row.attempts)
         if isinstance(result, RemoteAnswer):
             self._core.commits.others_go_on()
-            return await self._core.callbacks.answered(settings.timeout_ms, result, self._late(row))
-        return await self._core.callbacks.within(settings.timeout_ms, result, self._late(row))
+            return await self._core.callbacks.answered(settings.timeout_ms, result, late)
+        return await self._core.callbacks.within(settings.timeout_ms, result, late)
 
-    def _late(self, row: StepRow) -> Callable[[], None]:
+    def _late(self, row: StepRow, attempt: int) -> None:
         """Log that a timed-out attempt has ended."""
-        attempt = row.attempts
-
-        def late() -> None:
-            text = f'attempt {attempt} of step "{row.public_name}" ended after its timeout: its result was ignored'
-            self._instance.warn(text, step=row.seq, attempt=attempt)
-
-        return late
+        text = f'attempt {attempt} of step "{row.public_name}" ended after its timeout: its result was ignored'
+        self._instance.warn(text, step=row.seq, attempt=attempt)
 
     async def _succeeded(
         self, row: StepRow, result: StepResult, timeout_ms: int, began_at: int
@@ -184,7 +184,9 @@ class Attempts:
         row.state = StepState.COMPLETED
         row.ended_at = self._core.clock.now()
         self._core.store.complete_step(key, row)
-        self._instance.log(_T.ATTEMPT_COMPLETED, _T.STEP_COMPLETED, step=row.seq, attempt=row.attempts)
+        self._instance.log(
+            _T.ATTEMPT_COMPLETED, _T.STEP_COMPLETED, step=row.seq, attempt=row.attempts, at=row.ended_at
+        )
         return stored_stream(self._core.store, key, row.seq) if isinstance(result, StreamOutput) else result
 
     async def _store_stream(self, row: StepRow, stream: StreamOutput, timeout_ms: int, began_at: int) -> None:
@@ -225,15 +227,12 @@ class Attempts:
         try:
             if self._core.compat.reject_cycles and has_cycle(result):
                 return NotSerialisable("$", "an object that contains itself (a cycle)")
-            return self._too_large(row, result)
+            most = self._limits.step_result_bytes
+            if most is None or len(result) * 4 <= most or result.size() <= most:
+                return None
+            return _output_too_large(row, most)
         except (MemoryError, RecursionError) as error:  # too large or too deep to be looked at
             return error
-
-    def _too_large(self, row: StepRow, result: Encoded) -> WorkflowInternalError | None:
-        most = self._limits.step_result_bytes
-        if most is None or len(result) * 4 <= most or result.size() <= most:
-            return None
-        return _output_too_large(row, most)
 
     # -- failure
     def _is_ours(self, error: asyncio.CancelledError) -> bool:

@@ -260,11 +260,22 @@ class Pass:
                 self._tell(_POINT_OF_WAIT[wait.row.kind], wait.row)
 
     # -- callbacks
-    async def before_step(self) -> None:
-        """Wait until a step may begin: not during a pause, while new code waits, or without a free slot."""
-        self.check_attached()
+    def may_begin_step(self) -> bool:
+        """Whether a step may begin at once. If not, `before_step` waits until it may."""
         self.leaves = False
         self._watch.restart()
+        return (
+            self.attached
+            and self.instance.status is Status.RUNNING
+            and not self.supersede
+            and not self.core.stopping
+        )
+
+    async def before_step(self) -> None:
+        """Wait until a step may begin: not during a pause, while new code waits, or without a free slot."""
+        if self.may_begin_step():
+            return
+        self.check_attached()
         if self.core.stopping and not _is_inside_a_step(self.instance):
             await self.core.hold_while_stopping()
         while self._holds_back():

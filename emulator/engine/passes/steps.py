@@ -97,7 +97,8 @@ class Steps:
         rollback: RollbackOptions | None = None,
         site: CallSite | None = None,
     ) -> StepResult:
-        await self._begin()
+        if not self._may_begin():
+            await self._begin()
         # The checks are in Cloudflare's order: with two mistakes in one call, its message names the first.
         shown = name if isinstance(name, str) else javascript_text(name)
         if not callable(callback):
@@ -115,7 +116,8 @@ class Steps:
         row, is_new = self._arrive(StepKind.DO, checked, settings.text, settings.sensitive)
         if undo is not None and not (is_new and self.rollbacks.collecting):
             self.rollbacks.register(row, undo, settings)
-        await self._end_of_records(row)
+        if self.rollbacks.collecting:
+            await self._end_of_records(row)
         if is_new:
             row.has_rollback = undo is not None
             self._warn_of_nesting(row)
@@ -128,6 +130,10 @@ class Steps:
             self._pass_over(row)
             raise stored_error(row)
         return await self._attempts.run(row, settings, callback, is_new=is_new)
+
+    def _may_begin(self) -> bool:
+        """Whether nothing holds a step back: the rule, so `do` asks before it makes the coroutine of `_begin`."""
+        return not self._pass.rolling_back and self._pass.may_begin_step() and self._core.commits.can_write()
 
     async def _begin(self) -> None:
         pass_ = self._pass
@@ -178,7 +184,7 @@ class Steps:
 
     async def _end_of_records(self, row: StepRow) -> None:
         """In a pass that only collects handlers: end it, or suspend forever, at a step without a result."""
-        if not self.rollbacks.collecting or row.state in (StepState.COMPLETED, StepState.FAILED):
+        if row.state in (StepState.COMPLETED, StepState.FAILED):
             return
         if not self._stays:
             raise RunAborted
@@ -272,7 +278,8 @@ class Steps:
         row, is_new = self._arrive(StepKind.SLEEP, name, f'{{"durationMs":{ms}}}')
         if row.state is StepState.COMPLETED:
             return
-        await self._end_of_records(row)
+        if self.rollbacks.collecting:
+            await self._end_of_records(row)
         if is_new:
             row.due_at = due_in(self._core.clock, int(ms))
             self._core.store.insert_step(self._pass.instance.key, row, site)
@@ -298,7 +305,8 @@ class Steps:
             return Encoded(row.output or UNDEFINED_TEXT)
         if row.state is StepState.FAILED:
             raise stored_error(row)
-        await self._end_of_records(row)
+        if self.rollbacks.collecting:
+            await self._end_of_records(row)
         if is_new:
             self._events.begin(row, wait, site)
         output = self._events.reached(row, wait.type, is_new=is_new)

@@ -46,8 +46,8 @@ class _Sink:
         self.descriptor = _memory_file()
         self._level = level
         self._write = write
-        self._read_to = 0
-        self._begun = b""
+        self.read_to = 0
+        self.begun = b""
         self._context = contextvars.copy_context()
         self.last_ns = monotonic_ns()
 
@@ -56,19 +56,19 @@ class _Sink:
 
         If the writer has `ended`, what it has begun is a line as well.
         """
-        while data := os.pread(self.descriptor, _CHUNK, self._read_to):
-            self._read_to += len(data)
+        while data := os.pread(self.descriptor, _CHUNK, self.read_to):
+            self.read_to += len(data)
             self.last_ns = monotonic_ns()
             whole, newline, begun = data.rpartition(b"\n")
             if newline:
-                self._emit(context, self._begun + whole)
-            self._begun = begun if newline else self._begun + begun
-        if ended and self._begun:
-            self._emit(context, self._begun)
-            self._begun = b""
-        if self._read_to > _LARGE and os.fstat(self.descriptor).st_size == self._read_to:
+                self._emit(context, self.begun + whole)
+            self.begun = begun if newline else self.begun + begun
+        if ended and self.begun:
+            self._emit(context, self.begun)
+            self.begun = b""
+        if self.read_to > _LARGE and os.fstat(self.descriptor).st_size == self.read_to:
             os.ftruncate(self.descriptor, 0)
-            self._read_to = 0
+            self.read_to = 0
 
     def _emit(self, context: contextvars.Context | None, lines: bytes) -> None:
         (context or self._context).run(self._write, self._level, lines.decode(errors="replace") + "\n")
@@ -120,6 +120,9 @@ class RawOutput:
 
         If the code that runs has `ended`, lines that it has begun are whole.
         """
+        own = self._own
+        if not (self._children or own.begun) and os.lseek(own.descriptor, 0, os.SEEK_END) == own.read_to:
+            return  # the rule, twice per step
         if self._passing or os.getpid() != self._owner:
             return
         with self._lock:
