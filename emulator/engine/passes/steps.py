@@ -36,7 +36,7 @@ from stepwell.emulator.engine.passes.pass_ import Pass
 from stepwell.emulator.engine.passes.rollback import Rollbacks
 from stepwell.emulator.engine.passes.streams import stored_stream
 from stepwell.emulator.engine.passes.waits import Wait
-from stepwell.emulator.engine.time.timers import due_in
+from stepwell.emulator.engine.time.timers import Deadline, due_in
 from stepwell.emulator.storage.records import EventType, StepKind, StepRow, StepState
 
 _T = EventType
@@ -44,6 +44,8 @@ _log = logging.getLogger("stepwell.engine")
 
 #: Cloudflare's documentation advises this maximum; nothing enforces it.
 _ADVISED_TIMEOUT_MS: Final = 30 * 60_000
+#: How long a branch of run() may take to its recorded step before that counts as renamed.
+_LATE_BRANCH_MS: Final = 200
 
 
 class Steps:
@@ -78,6 +80,7 @@ class Steps:
         #: together mean that a step was renamed.
         self._uncalled = {row.seq: row for row in records if row.parent is None}
         self._first_new: StepRow | None = None
+        self._renamed_deadline: Deadline | None = None
         self._has_warned = False
         self._has_warned_of_timeout = False
 
@@ -158,18 +161,28 @@ class Steps:
             return row, True
         if row.parent is None and self._first_new is None:
             self._first_new = row
+            if self._uncalled:
+                deadlines = self._core.callbacks.deadlines
+                self._renamed_deadline = deadlines.after(_LATE_BRANCH_MS, self._warn_while_it_runs)
         self._records[identity] = row
         return row, True
 
+    def _warn_while_it_runs(self) -> None:
+        if self._pass.attached:
+            self.warn_of_renamed()
+
     def warn_of_renamed(self) -> None:
-        """Warn if idle code has called a new step but not a recorded one, which suggests a renamed step."""
+        """Warn if the code has called a new step but not a recorded one, which suggests a renamed step."""
+        if self._renamed_deadline is not None:
+            self._renamed_deadline.cancel()
+            self._renamed_deadline = None
         new, uncalled = self._first_new, self._uncalled
         if new is None or not uncalled:
             return
         missing = min(uncalled.values(), key=lambda row: row.seq)
         self._uncalled = {}
         self._pass.instance.warn(
-            f'run() no longer calls the recorded step "{missing.public_name}", and called "{new.public_name}", '
+            f'run() has not called the recorded step "{missing.public_name}", but "{new.public_name}", '
             "which has no record: a step that is renamed runs again, and its earlier result is not used"
         )
 

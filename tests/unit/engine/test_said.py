@@ -65,8 +65,31 @@ async def test_a_step_that_is_renamed_while_the_instance_sleeps_is_said(world, c
     assert world.status() == "complete"
     ((_, _, level, text),) = logs(world)
     assert level == "warning"
-    assert 'no longer calls the recorded step "old-1", and called "new-1"' in text
+    assert 'has not called the recorded step "old-1", but "new-1"' in text
     assert text in caplog.text
+
+
+async def test_a_renamed_step_is_said_while_it_runs(world) -> None:
+    release = asyncio.Event()
+
+    def flow_with(name, callback):
+        async def flow(params, step):
+            await step.do(name, callback)
+            await step.sleep("nap", "1 hour")
+            await step.do("last", 1)
+
+        return flow
+
+    await world.start(flow_with("old", 1))
+    await world.create()
+    world.define(flow_with("new", release.wait), version="v2")
+    await world.pass_time(3_600_000)
+    await world.pass_time(1_000)
+    assert world.status() == "running"
+
+    ((_, _, _, text),) = logs(world)
+    assert '"old-1", but "new-1"' in text
+    release.set()
 
 
 async def test_branches_that_come_to_their_recorded_steps_late_are_not_called_renamed(world) -> None:
