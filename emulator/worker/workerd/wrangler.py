@@ -65,12 +65,14 @@ class WranglerLauncher:
     async def launch(self, on_line: Callable[[str], None]) -> tuple[Child, dict[str, RuntimeEndpoints]]:
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
+        chatter = Chatter()
+
         def read(line: str) -> None:
-            text = _plain(line)
+            is_chatter, text = chatter.includes(line), plain(line)
             match = _READY.search(text)
             if match is not None and not port.done():
                 port.set_result(int(match[1]))
-            elif text and not _is_chatter(text):
+            elif text and not is_chatter:
                 on_line(text)
 
         env = {"WRANGLER_SEND_METRICS": "false", "CI": "1", "NO_COLOR": "1", "FORCE_COLOR": "0"}
@@ -90,20 +92,45 @@ class WranglerLauncher:
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
-def _plain(line: str) -> str:
+def plain(line: str) -> str:
     return _ESCAPES.sub("", line).strip()
 
 
 # What wrangler says about itself at every start; a clean run shows the user's own output only.
 _CHATTER: Final = re.compile(
-    r"⛅|^─+$|^╭|^│|^╰|^⎔|^▲ \[WARNING\] Using `vars`|^(Your Worker|\S+) has access to the following bindings|"
-    r"^Binding +Resource|^env\.|^\[wrangler:info\]|^Using (vars|secrets) defined in |"
-    r"^Service bindings, Durable Object bindings, and Tail consumers connect"
+    r"⛅|^─+$|^╭|^│|^╰|^⎔|^▲ \[WARNING\] Using `vars`|"
+    r"^\[wrangler:info?\]|^Using (vars|secrets) defined in |"
+    r"^Service bindings, Durable Object bindings, and Tail consumers connect|"
+    r"^Your Worker and resources are simulated locally via Miniflare|^wrangler\.json changed\.\.\.$|"
+    r"^Cloudflare collects anonymous telemetry about your usage of Wrangler\.|"
+    # A pass's socket that was closed; what a handler throws is told with its stack.
+    r"^(✘ \[ERROR\] )?Uncaught (\(in promise\) )?Error: Network connection lost\.$"
 )
+_BINDINGS: Final = re.compile(r"^(Your [Ww]orker|\S+) has access to the following bindings:?$")
+_IN_BINDINGS: Final = re.compile(r"^(- [\w .]+:$|  - |Binding +Resource|env\.)")
 
 
-def _is_chatter(text: str) -> bool:
-    return _CHATTER.search(text) is not None
+class Chatter:
+    """Knows wrangler's own lines. Those before version 4.20 list the bindings over several lines."""
+
+    def __init__(self) -> None:
+        self._lists_bindings = False
+        self._in_object = False
+
+    def includes(self, line: str) -> bool:
+        """Whether the next line of output is wrangler's own."""
+        text = plain(line)
+        if self._in_object:
+            self._in_object = line[:1] not in "}]"
+            return True
+        if _BINDINGS.search(text):
+            self._lists_bindings = True
+            return True
+        if self._lists_bindings and _IN_BINDINGS.search(_ESCAPES.sub("", line)):
+            self._in_object = text.endswith(("{", "["))
+            return True
+        self._lists_bindings = False
+        return _CHATTER.search(text) is not None
 
 
 def wrangler_launcher(
