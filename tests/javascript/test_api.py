@@ -59,7 +59,7 @@ async def test_a_non_retryable_error_ends_the_instance_with_its_own_name(plain: 
 
 
 async def test_a_created_instance_is_there_whatever_the_worker_answers_fr22(plain: Site) -> None:
-    """FR-22: the answer is a redirect."""
+    """The answer is a redirect."""
     async with plain.client() as client:
         answer = await client.post("/orders?id=o3", json={"total": 1})
 
@@ -68,7 +68,7 @@ async def test_a_created_instance_is_there_whatever_the_worker_answers_fr22(plai
 
 
 async def test_a_constructor_that_throws_errors_the_instance_and_nothing_else_fr83(plain: Site) -> None:
-    """FR-83: other instances, and the server, are untouched."""
+    """Other instances, and the server, are untouched."""
     await plain.engine.workflow("ts-broken").create({"id": "b1"})
 
     await plain.until(lambda: plain.values("ts-broken", "b1").error is not None)
@@ -78,7 +78,7 @@ async def test_a_constructor_that_throws_errors_the_instance_and_nothing_else_fr
 
 
 async def test_workflows_of_one_script_keep_their_instances_apart_fr20(plain: Site) -> None:
-    """FR-20: the same id in two Workflows."""
+    """The same id in two Workflows."""
     await plain.post("/orders?id=same", {"total": 1})
     probed = await plain.probe("same", "count", key="same")
 

@@ -27,7 +27,6 @@ def _status(site: Site, instance_id: str) -> str:
 
 
 async def test_a_waiter_whose_time_is_over_takes_no_event_fr01(start_site: StartSite) -> None:
-    """FR-01"""
     site = await start_site("ts-plain")
     await site.post("/probe?id=w", {"kind": "twoWaits"})
     await _waits_for(site, "w", "w1")
@@ -41,7 +40,6 @@ async def test_a_waiter_whose_time_is_over_takes_no_event_fr01(start_site: Start
 
 
 async def test_a_non_retryable_error_without_a_message_ends_the_step_fr03(plain: Site) -> None:
-    """FR-03"""
     output = (await plain.probe("fr03", "emptyNonRetryable"))["output"]
 
     assert (output["n"], output["name"]) == (1, "Error")
@@ -49,12 +47,10 @@ async def test_a_non_retryable_error_without_a_message_ends_the_step_fr03(plain:
 
 
 async def test_a_delay_of_nothing_retries_at_once_fr05(plain: Site) -> None:
-    """FR-05"""
     assert (await plain.probe("fr05", "noDelay"))["output"] == {"n": 2, "attempt": 2, "delay": 0}
 
 
 async def test_a_replay_keeps_the_first_time_of_a_sleep_moved_by_a_pause_fr07(start_site: StartSite) -> None:
-    """FR-07"""
     site = await start_site("ts-plain", replay_always=True)
     await site.post("/probe?id=s", {"kind": "movingSleep"})
     await _waits_for(site, "s", "u")
@@ -73,14 +69,12 @@ async def test_a_replay_keeps_the_first_time_of_a_sleep_moved_by_a_pause_fr07(st
 
 
 async def test_a_caught_failure_fails_the_step_only_fr09(plain: Site) -> None:
-    """FR-09"""
     output = (await plain.probe("fr09", "caught"))["output"]
 
     assert output == {"caught": "no", "after": "cleaned in attempt 1"}
 
 
 async def test_a_new_pass_runs_the_code_again_but_no_finished_step_fr11(start_site: StartSite) -> None:
-    """FR-11"""
     site = await start_site("ts-plain", replay_always=True)
     await site.post("/probe?id=e", {"kind": "evicted"})
     await _waits_for(site, "e", "z")
@@ -90,7 +84,6 @@ async def test_a_new_pass_runs_the_code_again_but_no_finished_step_fr11(start_si
 
 
 async def test_steps_of_one_name_are_told_apart_by_their_count_fr13(plain: Site) -> None:
-    """FR-13"""
     output = (await plain.probe("fr13", "sameName"))["output"]
 
     assert output["a"] == {"v": 1, "k": {"name": "same", "count": 1}}
@@ -98,7 +91,6 @@ async def test_steps_of_one_name_are_told_apart_by_their_count_fr13(plain: Site)
 
 
 async def test_get_of_an_unknown_id_rejects_fr15(plain: Site) -> None:
-    """FR-15"""
     assert "instance.not_found" in (await plain.probe("fr15", "unknownId"))["output"]
 
 
@@ -106,7 +98,6 @@ async def test_get_of_an_unknown_id_rejects_fr15(plain: Site) -> None:
 async def test_a_delay_may_be_a_function_and_a_bad_one_ends_the_step_fr17(
     plain: Site, delay: str, attempts: int
 ) -> None:
-    """FR-17"""
     output = (await plain.probe(f"fr17-{delay}", "delayFunction", delay=delay))["output"]
 
     assert output["n"] == attempts
@@ -114,7 +105,6 @@ async def test_a_delay_may_be_a_function_and_a_bad_one_ends_the_step_fr17(
 
 
 async def test_a_nested_step_is_a_step_and_is_warned_of_fr19(plain: Site, caplog: pytest.LogCaptureFixture) -> None:
-    """FR-19"""
     found = await plain.probe("fr19", "nested")
 
     assert found["output"] == [1, 2]
@@ -123,7 +113,6 @@ async def test_a_nested_step_is_a_step_and_is_warned_of_fr19(plain: Site, caplog
 
 @pytest.mark.parametrize(("length", "status"), [(1_000_000, "complete"), (1_100_000, "errored")])
 async def test_a_result_over_the_limit_fails_its_step_by_name_fr85(plain: Site, length: int, status: str) -> None:
-    """FR-85"""
     found = await plain.probe(f"fr85-{length}", "large", length=length)
 
     assert found["status"] == status

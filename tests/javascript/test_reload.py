@@ -67,7 +67,7 @@ async def test_an_exception_at_the_top_of_a_module_is_shown_with_its_place(start
 
 
 async def test_a_class_that_is_missing_is_named_with_a_near_one_fr72(start_site: StartSite) -> None:
-    """FR-72: class_name 'Probee' (typo)."""
+    """Class_name 'Probee' (typo)."""
     site = await start_site("ts-plain")
 
     site.edit("wrangler.jsonc", '"class_name": "Probes"', '"class_name": "Probee"')
@@ -76,7 +76,7 @@ async def test_a_class_that_is_missing_is_named_with_a_near_one_fr72(start_site:
 
 
 async def test_a_class_that_is_no_workflow_is_refused_fr72(start_site: StartSite) -> None:
-    """FR-72: class without extends."""
+    """Class without extends."""
     site = await start_site("ts-plain")
 
     site.edit("wrangler.jsonc", '"class_name": "Probes"', '"class_name": "NotAWorkflow"')

@@ -101,8 +101,8 @@ def test_delete(run: Run, fresh: DevProcess) -> None:
 @pytest.mark.parametrize(
     ("flags", "left"), [((), set()), (("--finished",), {"waiting"}), (("--terminate",), {"terminated", "complete"})]
 )
-def test_fr54_wipe(run: Run, fresh: DevProcess, flags: tuple[str, ...], left: set[str]) -> None:
-    """FR-54: one command to terminate all, to delete what has finished, or to delete everything."""
+def test_wipe(run: Run, fresh: DevProcess, flags: tuple[str, ...], left: set[str]) -> None:
+    """One command to terminate all, to delete what has finished, or to delete everything."""
     fresh.create("flow", "asleep", {"nap": "1 day"})
     fresh.create("quick", "done")
     fresh.until_status("flow", "asleep", "waiting")

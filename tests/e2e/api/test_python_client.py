@@ -76,7 +76,7 @@ def test_instances_are_created_in_bulk(client: Any) -> None:
     assert [one.id for one in made] == ["b0", "b1", "b2"]
 
 
-def test_fr60_the_clients_own_paging_ends(client: Any, fresh: DevProcess) -> None:
+def test_the_clients_own_paging_ends(client: Any, fresh: DevProcess) -> None:
     for n in range(30):
         create(client, f"i{n}")
 
@@ -85,7 +85,7 @@ def test_fr60_the_clients_own_paging_ends(client: Any, fresh: DevProcess) -> Non
     assert by_page == [f"i{n}" for n in reversed(range(30))]
 
 
-def test_fr60_a_walk_by_cursor(client: Any) -> None:
+def test_a_walk_by_cursor(client: Any) -> None:
     for n in range(10):
         create(client, f"i{n}")
     raw = client.workflows.instances.with_raw_response

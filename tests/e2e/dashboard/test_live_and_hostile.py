@@ -45,8 +45,8 @@ def test_a_change_is_on_screen_within_200_ms(shop: Running, open_page: Open) -> 
     assert statistics.median(times[1:]) < 200
 
 
-def test_fr52_twenty_updates_neither_move_nor_fold_what_one_looks_at(shop: Running, open_page: Open) -> None:
-    """FR-52: live updates never move or fold what the user looks at."""
+def test_twenty_updates_neither_move_nor_fold_what_one_looks_at(shop: Running, open_page: Open) -> None:
+    """Live updates never move or fold what the user looks at."""
     shop.create("orders", "busy", {"items": [{"sku": "a"}], "sleep": 0})
     shop.idle()
     page = open_page(f"{shop.instance_url('orders', 'busy')}?step=1")

@@ -73,7 +73,7 @@ def javascript(tmp_path: Path) -> Project:
     return write
 
 
-def test_fr81_every_unfinished_instance_goes_on_after_a_restart_with_no_call_made(
+def test_every_unfinished_instance_goes_on_after_a_restart_with_no_call_made(
     dev: Start, javascript: Project
 ) -> None:
     folder = javascript(UNFINISHED)
@@ -96,7 +96,7 @@ def test_fr81_every_unfinished_instance_goes_on_after_a_restart_with_no_call_mad
     assert [len(step["attempts"]) for step in befores] == [1, 1, 1, 1]
 
 
-def test_fr87_an_event_timeout_that_is_caught_is_no_alarm(dev: Start, javascript: Project) -> None:
+def test_an_event_timeout_that_is_caught_is_no_alarm(dev: Start, javascript: Project) -> None:
     server = dev(
         javascript("""
             export class Flow extends WorkflowEntrypoint {
@@ -131,7 +131,7 @@ def parked(dev: Start, javascript: Project) -> Path:
     return folder
 
 
-def test_fr89_an_instance_whose_class_was_renamed_goes_on_with_the_new_one(dev: Start, parked: Path) -> None:
+def test_an_instance_whose_class_was_renamed_goes_on_with_the_new_one(dev: Start, parked: Path) -> None:
     _write(parked, SLEEPER.format(name="Renamed"), "Renamed")
 
     server = dev(parked)
@@ -140,9 +140,7 @@ def test_fr89_an_instance_whose_class_was_renamed_goes_on_with_the_new_one(dev: 
     assert server.until_status("flow", "parked", "complete")["output"] == "Renamed"
 
 
-def test_fr89_an_instance_whose_workflow_is_gone_stays_and_goes_on_when_it_is_back(
-    dev: Start, parked: Path
-) -> None:
+def test_an_instance_whose_workflow_is_gone_stays_and_goes_on_when_it_is_back(dev: Start, parked: Path) -> None:
     settings = (parked / "wrangler.json").read_text()
     (parked / "wrangler.json").write_text(json.dumps({**json.loads(settings), "workflows": []}))
     without = dev(parked)

@@ -52,7 +52,7 @@ def two(dev: Start, project: Project) -> DevProcess:
     )
 
 
-def test_fr20_two_workflows_have_instances_of_the_same_id_and_lists_of_their_own(two: DevProcess) -> None:
+def test_two_workflows_have_instances_of_the_same_id_and_lists_of_their_own(two: DevProcess) -> None:
     two.create("one", "same")
     two.create("two", "same")
 
@@ -64,14 +64,14 @@ def test_fr20_two_workflows_have_instances_of_the_same_id_and_lists_of_their_own
 
 
 @pytest.mark.parametrize(("how", "status"), [("redirect", 302), ("error", 500)])
-def test_fr22_what_the_worker_answers_does_not_undo_create(two: DevProcess, how: str, status: int) -> None:
+def test_what_the_worker_answers_does_not_undo_create(two: DevProcess, how: str, status: int) -> None:
     answer = two.http.get(f"/{how}")
 
     assert answer.status_code == status
     assert two.until_status("one", how, "complete")["output"] == 1
 
 
-def test_fr22_a_client_that_goes_away_does_not_undo_create(two: DevProcess) -> None:
+def test_a_client_that_goes_away_does_not_undo_create(two: DevProcess) -> None:
     address = urlsplit(two.url)
     with socket.create_connection((str(address.hostname), int(address.port or 0))) as client:
         client.sendall(b"GET /gone HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -80,7 +80,7 @@ def test_fr22_a_client_that_goes_away_does_not_undo_create(two: DevProcess) -> N
     assert two.until_status("one", "gone", "complete")["output"] == 1
 
 
-def test_fr24_fr26_a_program_outside_of_the_worker_creates_and_polls_over_http(two: DevProcess) -> None:
+def test_a_program_outside_of_the_worker_creates_and_polls_over_http(two: DevProcess) -> None:
     with httpx.Client(base_url=two.url, trust_env=False) as outside:
         created = outside.post(f"{API}/one/instances", json={"params": {"from": "outside"}}).json()["result"]
         two.until_status("one", created["id"], "complete")
@@ -90,7 +90,7 @@ def test_fr24_fr26_a_program_outside_of_the_worker_creates_and_polls_over_http(t
     assert found["params"] in ({"from": "outside"}, json.dumps({"from": "outside"}))
 
 
-def test_fr30_lists_need_no_token_and_say_how_many_there_are(two: DevProcess) -> None:
+def test_lists_need_no_token_and_say_how_many_there_are(two: DevProcess) -> None:
     two.create("one", "a")
 
     workflows = two.get(API)
@@ -118,9 +118,7 @@ class Flow(WorkflowEntrypoint):
 """
 
 
-def test_fr68_steps_over_the_configured_limit_fail_and_say_that_it_can_be_changed(
-    dev: Start, project: Project
-) -> None:
+def test_steps_over_the_configured_limit_fail_and_say_that_it_can_be_changed(dev: Start, project: Project) -> None:
     server = dev(project(STEPS, workflows=[workflow(limits={"steps": 3})]))
 
     server.create("flow", "four", {"steps": 4})
@@ -130,7 +128,7 @@ def test_fr68_steps_over_the_configured_limit_fail_and_say_that_it_can_be_change
     assert "limit" in error["message"].lower()
 
 
-def test_fr68_sleeps_do_not_count_as_steps(dev: Start, project: Project) -> None:
+def test_sleeps_do_not_count_as_steps(dev: Start, project: Project) -> None:
     server = dev(project(STEPS, workflows=[workflow(limits={"steps": 3})]))
 
     server.create("flow", "three", {"steps": 3})
@@ -142,7 +140,7 @@ def test_fr68_sleeps_do_not_count_as_steps(dev: Start, project: Project) -> None
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory from /proc")
-def test_fr75_memory_stays_flat_over_thousands_of_waits(dev: Start, project: Project) -> None:
+def test_memory_stays_flat_over_thousands_of_waits(dev: Start, project: Project) -> None:
     server = dev(
         project("""
             class Flow(WorkflowEntrypoint):

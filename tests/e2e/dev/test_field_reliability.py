@@ -56,7 +56,7 @@ KINDS = ("sleep", "step", "retry", "event")
 SHORT_MS = 1_500
 
 
-def test_fr81_every_unfinished_instance_goes_on_after_a_restart_with_no_call_made(
+def test_every_unfinished_instance_goes_on_after_a_restart_with_no_call_made(
     dev: Start, project: Project, tmp_path: Path
 ) -> None:
     folder, marks = project(UNFINISHED), tmp_path / "marks"
@@ -90,7 +90,7 @@ def test_fr81_every_unfinished_instance_goes_on_after_a_restart_with_no_call_mad
     ]
 
 
-def test_fr81_a_wait_that_is_overdue_at_the_start_ends_at_once(dev: Start, project: Project) -> None:
+def test_a_wait_that_is_overdue_at_the_start_ends_at_once(dev: Start, project: Project) -> None:
     folder = project("""
         class Flow(WorkflowEntrypoint):
             async def run(self, event, step):
@@ -110,7 +110,7 @@ def test_fr81_a_wait_that_is_overdue_at_the_start_ends_at_once(dev: Start, proje
     again.until_output("winter-1 sleeping")
 
 
-def test_fr83_a_constructor_that_raises_fails_its_instance_and_nothing_else(dev: Start, project: Project) -> None:
+def test_a_constructor_that_raises_fails_its_instance_and_nothing_else(dev: Start, project: Project) -> None:
     server = dev(
         project(
             """
@@ -152,7 +152,7 @@ class Flow(WorkflowEntrypoint):
 """
 
 
-def test_fr85_a_result_of_a_million_characters_passes(dev: Start, project: Project) -> None:
+def test_a_result_of_a_million_characters_passes(dev: Start, project: Project) -> None:
     server = dev(project(LARGE))
 
     server.create("flow", "one", {"characters": 1_000_000})
@@ -160,7 +160,7 @@ def test_fr85_a_result_of_a_million_characters_passes(dev: Start, project: Proje
     assert server.until_status("flow", "one", "complete")["output"] == 1_000_000
 
 
-def test_fr85_a_result_over_a_mebibyte_fails_with_the_name_of_the_step_and_the_limit(
+def test_a_result_over_a_mebibyte_fails_with_the_name_of_the_step_and_the_limit(
     dev: Start, project: Project
 ) -> None:
     server = dev(project(LARGE))
@@ -171,7 +171,7 @@ def test_fr85_a_result_over_a_mebibyte_fails_with_the_name_of_the_step_and_the_l
     assert "Step large-1 output is too large. Maximum allowed size is 1MiB." in message
 
 
-def test_fr85_the_limit_can_be_changed(dev: Start, project: Project) -> None:
+def test_the_limit_can_be_changed(dev: Start, project: Project) -> None:
     server = dev(project(LARGE), "--limits", f"step_result_bytes={2 * 1024 * 1024}")
 
     server.create("flow", "one", {"characters": 1_100_000})
@@ -198,7 +198,7 @@ def parked(dev: Start, project: Project) -> Path:
     return folder
 
 
-def test_fr89_an_instance_whose_class_was_renamed_goes_on_with_the_new_one(dev: Start, parked: Path) -> None:
+def test_an_instance_whose_class_was_renamed_goes_on_with_the_new_one(dev: Start, parked: Path) -> None:
     write_entry(parked, SLEEPER.format(name="Renamed"))
     write_config(parked, config(workflows=[workflow(class_name="Renamed")]))
 
@@ -208,9 +208,7 @@ def test_fr89_an_instance_whose_class_was_renamed_goes_on_with_the_new_one(dev: 
     assert server.until_status("flow", "parked", "complete")["output"] == "Renamed"
 
 
-def test_fr89_an_instance_whose_workflow_is_gone_stays_and_goes_on_when_it_is_back(
-    dev: Start, parked: Path
-) -> None:
+def test_an_instance_whose_workflow_is_gone_stays_and_goes_on_when_it_is_back(dev: Start, parked: Path) -> None:
     write_config(parked, config(workflows=[]))
     without = dev(parked)
     without.advance(3_600_000)

@@ -79,13 +79,13 @@ def test_every_problem_of_a_configuration_is_told_at_once(refused: Callable[...,
     assert 'should have a string "class_name" field' in said
 
 
-def test_fr66_two_workflows_of_one_name_are_named(refused: Callable[..., str], project: Project) -> None:
+def test_two_workflows_of_one_name_are_named(refused: Callable[..., str], project: Project) -> None:
     folder = project(FLOW, workflows=[workflow(), workflow(binding="OTHER", class_name="Other")])
 
     assert '"workflows" bindings must have unique "name" values; duplicate(s) found: "flow"' in refused(folder)
 
 
-def test_fr66_a_workflow_of_another_script_may_have_the_same_name(dev: Start, project: Project) -> None:
+def test_a_workflow_of_another_script_may_have_the_same_name(dev: Start, project: Project) -> None:
     folder = project(
         FLOW + ANSWERS, workflows=[workflow(), workflow(binding="OTHER", script_name="elsewhere", name="flow")]
     )
@@ -95,30 +95,28 @@ def test_fr66_a_workflow_of_another_script_may_have_the_same_name(dev: Start, pr
     assert server.http.get("/").text == "hello"
 
 
-def test_fr72_a_class_that_is_missing_is_named_with_near_matches(
-    refused: Callable[..., str], project: Project
-) -> None:
+def test_a_class_that_is_missing_is_named_with_near_matches(refused: Callable[..., str], project: Project) -> None:
     said = refused(project(FLOW, workflows=[workflow(class_name="Flowe")]))
 
     assert "class_name Flowe is not exported by main (src/entry.py)." in said
     assert 'Did you mean "Flow"?' in said
 
 
-def test_fr72_a_class_that_is_no_workflow_is_named(refused: Callable[..., str], project: Project) -> None:
+def test_a_class_that_is_no_workflow_is_named(refused: Callable[..., str], project: Project) -> None:
     said = refused(project("class Flow:\n    pass\n"))
 
     assert "Flow does not extend WorkflowEntrypoint (src/entry.py)." in said
     assert "class Flow(WorkflowEntrypoint)" in said
 
 
-def test_fr72_a_worker_without_any_workflow_class_says_so(refused: Callable[..., str], project: Project) -> None:
+def test_a_worker_without_any_workflow_class_says_so(refused: Callable[..., str], project: Project) -> None:
     said = refused(project(ANSWERS))
 
     assert "class_name Flow is not exported by main" in said
     assert "It exports no class by name" in said
 
 
-def test_fr74_a_bad_cron_is_named_with_its_field(refused: Callable[..., str], project: Project) -> None:
+def test_a_bad_cron_is_named_with_its_field(refused: Callable[..., str], project: Project) -> None:
     said = refused(project(FLOW, workflows=[workflow(schedules="61 * * * *")]))
 
     assert "61 * * * *" in said
@@ -126,19 +124,19 @@ def test_fr74_a_bad_cron_is_named_with_its_field(refused: Callable[..., str], pr
 
 
 @pytest.mark.parametrize("schedules", ["*/5 * * * *", ["0 9 * * 1"]])
-def test_fr74_one_cron_or_a_list_is_accepted(dev: Start, project: Project, schedules: object) -> None:
+def test_one_cron_or_a_list_is_accepted(dev: Start, project: Project, schedules: object) -> None:
     server = dev(project(FLOW + ANSWERS, workflows=[workflow(schedules=schedules)]))
 
     assert server.http.get("/").text == "hello"
 
 
-def test_fr74_the_old_key_names_the_new_one(refused: Callable[..., str], project: Project) -> None:
+def test_the_old_key_names_the_new_one(refused: Callable[..., str], project: Project) -> None:
     said = refused(project(FLOW, workflows=[workflow(schedule="*/5 * * * *")]))
 
     assert "schedules" in said
 
 
-def test_fr70_a_flag_that_is_given_twice_is_one_flag(dev: Start, project: Project) -> None:
+def test_a_flag_that_is_given_twice_is_one_flag(dev: Start, project: Project) -> None:
     flags = ["python_workers", "python_workflows", "experimental", "nodejs_compat", "nodejs_compat"]
 
     server = dev(project(FLOW + ANSWERS, compatibility_flags=flags))
@@ -147,7 +145,7 @@ def test_fr70_a_flag_that_is_given_twice_is_one_flag(dev: Start, project: Projec
     assert "warning" not in server.output.lower()
 
 
-def test_fr70_an_unknown_flag_is_one_warning(dev: Start, project: Project) -> None:
+def test_an_unknown_flag_is_one_warning(dev: Start, project: Project) -> None:
     flags = ["python_workers", "python_workflows", "no_such_flag", "no_such_flag"]
 
     server = dev(project(FLOW + ANSWERS, compatibility_flags=flags))

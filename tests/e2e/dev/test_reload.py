@@ -79,7 +79,7 @@ def until_answer(server: DevProcess, word: str) -> None:
     )
 
 
-def test_fr77_changed_code_is_live_in_under_a_second(server: DevProcess, folder: Path) -> None:
+def test_changed_code_is_live_in_under_a_second(server: DevProcess, folder: Path) -> None:
     write_entry(folder, version("new"))
     changed_at = time.monotonic()
 
