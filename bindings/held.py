@@ -7,7 +7,8 @@ no await here either: `await env.DB.prepare("...").bind(1).all()`.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Generator
+import weakref
+from collections.abc import AsyncIterator, Callable, Generator
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -182,15 +183,28 @@ class HeldCall:
         return {**self._origin, "calls": self._calls}
 
 
+class Lease:
+    """Something that the runtime keeps for further calls: until `release`, or until nothing here refers to it.
+
+    Only the object, its streams and its calls refer to it, and it refers to none of them: the last reference that
+    goes releases it, without a garbage collection.
+    """
+
+    def __init__(self, reach: Reach, handle: int, release: Callable[[int], None]) -> None:
+        self.reach = reach
+        self.handle = handle
+        self.release: Final = weakref.finalize(self, release, handle)
+
+
 class HeldObject(JsDict):
     """A result with methods, such as an object of R2: its fields are here, its methods are called over there."""
 
-    __slots__ = ("__weakref__", "_held")
+    __slots__ = ("_held",)
 
-    def __init__(self, fields: dict[str, Value], reach: Reach, handle: int, streams: list[str]) -> None:
+    def __init__(self, fields: dict[str, Value], lease: Lease, streams: list[str]) -> None:
         """`streams`: the names of the fields that are streams."""
         super().__init__(fields)
-        object.__setattr__(self, "_held", (reach, handle, dict.fromkeys(streams)))
+        object.__setattr__(self, "_held", (lease, dict.fromkeys(streams)))
 
     def __getattr__(self, key: str) -> Value:
         if key in self:
@@ -199,11 +213,11 @@ class HeldObject(JsDict):
             raise AttributeError(key)
         if key == "writeHttpMetadata":
             return self._write_http_metadata
-        reach, handle, streams = object.__getattribute__(self, "_held")
+        lease, streams = object.__getattribute__(self, "_held")
         if key in streams:
-            streams[key] = streams[key] or held_stream(reach, handle, key, self)
+            streams[key] = streams[key] or ReadableStream(_chunks(lease, key))
             return streams[key]
-        return HeldMethod(reach, _Kept(self, handle), [], key)
+        return HeldMethod(lease.reach, _Kept(lease), [], key)
 
     def _write_http_metadata(self, headers: Any) -> None:
         """Of an object of R2; done here, because what it writes to is here."""
@@ -214,23 +228,27 @@ class HeldObject(JsDict):
 
 
 class _Kept(dict[str, Any]):
-    """Where calls of an object start. It is kept over there for as long as it, or a call of it, is known here."""
+    """Where calls of an object start."""
 
-    def __init__(self, owner: HeldObject, handle: int) -> None:
-        super().__init__(handle=handle)
-        self.owner = owner
+    def __init__(self, lease: Lease) -> None:
+        super().__init__(handle=lease.handle)
+        self.lease = lease
 
 
-def held_stream(reach: Reach, handle: int, field: str, owner: object = None) -> ReadableStream:
-    """A stream over there, read chunk by chunk as it is read here. `owner` is kept until then."""
+def held_stream(lease: Lease) -> ReadableStream:
+    """A stream over there, read chunk by chunk as it is read here; its end releases it."""
 
     async def chunks() -> AsyncIterator[bytes]:
-        kept = owner
-        while (chunk := await reach.use({"handle": handle, "read": field})) is not None:
+        async for chunk in _chunks(lease, ""):
             yield chunk
-        del kept
+        lease.release()
 
     return ReadableStream(chunks())
+
+
+async def _chunks(lease: Lease, field: str) -> AsyncIterator[bytes]:
+    while (chunk := await lease.reach.use({"handle": lease.handle, "read": field})) is not None:
+        yield chunk
 
 
 def _argument(value: Value) -> dict[str, Any]:

@@ -11,14 +11,13 @@ import asyncio
 import http.client
 import json
 import socket
-import weakref
 from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 from stepwell.bindings.errors import ErrorInfo, HostCrashed, JsException
-from stepwell.bindings.held import Held, HeldFetcher, HeldNamespace, HeldObject, held_stream
+from stepwell.bindings.held import Held, HeldFetcher, HeldNamespace, HeldObject, Lease, held_stream
 from stepwell.bindings.held_fetch import USE_HEADER, fetch_through
 from stepwell.bindings.js.values import as_proxies
 from stepwell.bindings.values import Value, decode
@@ -91,10 +90,8 @@ class _Line:
     def _value(self, value: Value, handle: int | None, streams: list[str]) -> Value:
         if handle is None:
             return value
-        held: Any
-        held = held_stream(self, handle, "") if streams == [""] else HeldObject(value, self, handle, streams)
-        weakref.finalize(held, self._release, handle)
-        return held
+        lease = Lease(self, handle, self._release)
+        return held_stream(lease) if streams == [""] else HeldObject(value, lease, streams)
 
     def _release(self, handle: int) -> None:
         if not self.socket.closed:
