@@ -262,6 +262,11 @@ class WorkflowPort(Protocol):
     @property
     def workflow_name(self) -> str: ...
 
+    @property
+    def payload_bytes(self) -> int | None:
+        """The limit on params and payloads, None for none or an unknown one; the engine checks it again."""
+        ...
+
     async def create(self, options: object = None) -> str: ...
 
     async def create_batch(self, options: object) -> Sequence[str] | Mapping[str, object]:

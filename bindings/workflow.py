@@ -10,13 +10,23 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Any, Final, TypeVar
 
-from stepwell.bindings.errors import EngineError, ErrorInfo, JsException, NotSerialisable, WorkerError
+from stepwell.bindings.errors import (
+    EngineError,
+    ErrorInfo,
+    JsException,
+    NotSerialisable,
+    ValueTooLarge,
+    WorkerError,
+    WorkflowError,
+)
 from stepwell.bindings.ports import SubscriptionPort, WorkflowPort
 from stepwell.bindings.step_errors import from_wait
 from stepwell.bindings.values import Encoded, JsDict, JsNull, Value, decode, encode, jsnull
 
 T = TypeVar("T")
 _ABSENT: Final = object()
+#: A value this many times as large as its limit is not encoded.
+_FAR_BEYOND: Final = 16
 
 
 class Workflow:
@@ -39,7 +49,9 @@ class Workflow:
         if given is None:
             text = "Cannot use 'in' operator to search for 'id' in null"
             raise JsException(ErrorInfo("TypeError", text))
-        return self._instance(await _through(self._port.create(_options(given, "params"))))
+        return self._instance(
+            await _through(self._port.create(_options(given, "params", self._port.payload_bytes)))
+        )
 
     async def get(self, *args: Any, **options: Any) -> WorkflowInstance:
         """The instance with this id; raises `JsException` ("instance.not_found") when there is none."""
@@ -66,7 +78,8 @@ class Workflow:
 
     async def _create_batch(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         given = _first(args, options)
-        return await _through(self._port.create_batch(None if given is _ABSENT else _batch(given)))
+        plain = None if given is _ABSENT else _batch(given, self._port.payload_bytes)
+        return await _through(self._port.create_batch(plain))
 
     async def deleteBatch(self, *args: Any, **options: Any) -> JsDict:
         """Deletes the instances of a list of ids; answers what became of each."""
@@ -127,7 +140,8 @@ class WorkflowInstance:
     async def send_event(self, *args: Any, **event: Any) -> None:
         """Sends `{"type": ..., "payload": ...}` to the first wait for this type, now or later."""
         given = _first(args, event)
-        await _through(self._port.send_event(self.id, None if given is _ABSENT else _options(given, "payload")))
+        plain = None if given is _ABSENT else _options(given, "payload", self._port.payload_bytes)
+        await _through(self._port.send_event(self.id, plain))
 
     sendEvent = send_event
 
@@ -195,22 +209,33 @@ def _optional(args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     return None if given is _ABSENT else _checked(given)
 
 
-def _batch(given: Any) -> Any:
+def _batch(given: Any, most: int | None) -> Any:
     """The argument of createBatch, each `params` in it encoded."""
     if isinstance(given, list):
         # An entry of None is null, as in the JSON that lists of options are made of.
-        return [_options(jsnull if entry is None else entry, "params") for entry in given]
+        return [_options(jsnull if entry is None else entry, "params", most) for entry in given]
     if not isinstance(given, dict) or not isinstance(given.get("instances"), list):
-        return _options(given, "params")
+        return _options(given, "params", most)
     rest = {key: item for key, item in given.items() if key != "instances"}
-    return {**_options(rest, "params"), "instances": _batch(given["instances"])}
+    return {**_options(rest, "params", most), "instances": _batch(given["instances"], most)}
 
 
-def _options(given: Any, value_key: str) -> Any:
-    """A copy of an object of options with its value encoded; anything else is handed on to be refused."""
+def _options(given: Any, value_key: str, most: int | None) -> Any:
+    """A copy of an object of options with its value encoded; anything else is handed on to be refused.
+
+    A value far beyond `most` bytes is refused before it is encoded; near that, the engine says its exact size.
+    """
     if not isinstance(given, dict):
         return _checked(given)
-    return {key: _encoded(item) if key == value_key else _checked(item) for key, item in given.items()}
+    try:
+        return {
+            key: _encoded(item, most and most * _FAR_BEYOND) if key == value_key else _checked(item)
+            for key, item in given.items()
+        }
+    except ValueTooLarge:
+        subject = "params are" if value_key == "params" else "payload of the event is"
+        text = f"(body) The {subject} far beyond the maximum of {most} bytes"
+        raise from_wait(WorkflowError(text, code="body")) from None
 
 
 def _checked(value: Any) -> Any:
@@ -219,11 +244,11 @@ def _checked(value: Any) -> Any:
     return value
 
 
-def _encoded(value: Any) -> Encoded:
+def _encoded(value: Any, most: int | None = None) -> Encoded:
     if isinstance(value, Encoded):  # from a test; user code has none
         return value
     try:
-        return encode(value)
+        return encode(value, most)
     except NotSerialisable as refused:
         raise data_clone_error(refused) from refused
 

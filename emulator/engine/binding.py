@@ -42,6 +42,10 @@ class Binding:
     def workflow_name(self) -> str:
         return self._workflow.name
 
+    @property
+    def payload_bytes(self) -> int | None:
+        return self._workflow.limits.payload_bytes
+
     # -- the Workflow
     async def create(self, options: object = None) -> str:
         request = self._requests.create(options)

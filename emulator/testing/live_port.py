@@ -22,6 +22,10 @@ class LivePort:
     def workflow_name(self) -> str:
         return self._name
 
+    @property
+    def payload_bytes(self) -> int | None:
+        return None
+
     async def _now(self) -> WorkflowPort:
         return (await self.emulation.started()).workflow(self._name)
 

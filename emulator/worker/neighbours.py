@@ -106,6 +106,10 @@ class NeighbourWorkflow:
     def workflow_name(self) -> str:
         return self._name
 
+    @property
+    def payload_bytes(self) -> int | None:
+        return None
+
     async def create(self, options: object = None) -> str:
         return str(await self._call("create", options))
 

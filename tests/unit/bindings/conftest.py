@@ -165,6 +165,7 @@ class MemoryWorkflowPort:
     """Keeps instances by id; its `calls` are what reached the engine, after the binding's conversions."""
 
     workflow_name = "orders"
+    payload_bytes = 1_000
 
     def __init__(self) -> None:
         self.instances: dict[str, Kept] = {}

@@ -276,3 +276,40 @@ async def test_a_value_that_cannot_be_cloned_as_a_whole_needs_no_place(workflow:
         "Could not serialize a value of <class 'object'>. This type does not support serialization."
     )
     assert not hasattr(refused.value, "__notes__")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda wf, value: wf.create(params=value),
+        lambda wf, value: wf.create_batch([{"params": 1}, {"params": value}]),
+        lambda wf, value: wf.createBatch({"instances": [{"params": value}]}),
+        lambda wf, value: wf.createBatch({"count": 2, "params": value}),
+    ],
+    ids=["create", "list", "instances", "count"],
+)
+async def test_params_far_beyond_their_limit_are_refused_before_they_are_encoded(
+    workflow: Workflow, workflow_port: Any, call: Any
+) -> None:
+    with pytest.raises(JsException) as caught:
+        await call(workflow, ["x" * 20_000, *[object()] * 3])
+
+    assert caught.value.message == "WorkflowError: (body) The params are far beyond the maximum of 1000 bytes"
+    assert workflow_port.calls == []
+
+
+async def test_a_payload_far_beyond_its_limit_is_refused_before_it_is_encoded(
+    workflow: Workflow, workflow_port: Any
+) -> None:
+    instance = await workflow.create()
+
+    with pytest.raises(JsException, match="payload of the event is far beyond"):
+        await instance.send_event({"type": "go", "payload": ["x" * 20_000, object()]})
+
+
+async def test_params_a_little_beyond_their_limit_are_left_to_the_engine(
+    workflow: Workflow, workflow_port: Any
+) -> None:
+    await workflow.create(params="x" * 2_000)
+
+    assert len(workflow_port.calls) == 1
