@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
+from contextvars import Token
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -127,7 +129,7 @@ class Attempts:
                 raise
             return self._failed(row, error)
         finally:
-            current_step.reset(token)
+            _leave_frame(token)
             _tell_end(frame)
         if not self._core.commits.can_write():
             await self._core.commits.writable()
@@ -360,6 +362,12 @@ class Attempts:
             detail = json.dumps({"retryDelayMs": 0, "error": CRASHED.to_json()})
             self._instance.log(_T.ATTEMPT_ERRORED, step=row.seq, attempt=row.attempts, detail=detail)
         self._begin(row)
+
+
+def _leave_frame(token: Token[StepFrame | None]) -> None:
+    """Restore the frame of run(). A coroutine dropped after its loop ends in another context, with no frame."""
+    with contextlib.suppress(ValueError):
+        current_step.reset(token)
 
 
 def _tell_end(frame: StepFrame) -> None:

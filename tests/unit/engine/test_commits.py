@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+import sys
 
 import pytest
 
@@ -283,6 +285,30 @@ async def test_the_end_of_the_loop_is_not_recorded_as_an_error_of_the_instance(i
     world.store.rollback()
 
     assert world.status() == "running"
+
+
+async def test_a_step_that_is_dropped_with_its_loop_raises_nothing(in_file, monkeypatch) -> None:
+    unraisable = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda raised: unraisable.append(raised.exc_value))
+
+    async def flow(params, step):
+        await step.do("a", asyncio.Event().wait)
+
+    async def process(world):
+        await world.start(flow)
+        await world.begin()
+
+    def run():
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(process(in_file()))
+        loop.close()
+        del loop
+        gc.collect()
+
+    await asyncio.get_running_loop().run_in_executor(None, run)
+    gc.collect()
+
+    assert unraisable == []
 
 
 async def test_a_run_whose_time_is_over_lets_others_go_on() -> None:
