@@ -22,8 +22,8 @@ from stepwell.emulator.engine.time.timers import Alarm, Deadline
 SKEW_SETTING: Final = "clock_skew_ms"
 #: Real time in which something must change, so that what goes on is waited for: before something that is due...
 _PATIENCE_NS: Final = 5_000_000_000
-#: How long the loop turns without a pause while it waits for that.
-_SHORT_NS: Final = 2_000_000
+#: Turns of the loop without a pause while it waits for that.
+_TURNS_WITHOUT_PAUSE: Final = 200
 #: ...where nothing is...
 _MOMENT_NS: Final = 100_000_000
 #: ...but in all no longer than this: a Workflow may go on for ever.
@@ -194,20 +194,22 @@ class TimeTravel:
         longest = Slice(_LONGEST_NS)
         while not longest.over:
             seen = self._core.changes.published
-            if await self._rests_within(patience_ns):
+            if await self._rests_within(patience_ns, longest):
                 return
             if self._core.changes.published == seen:
                 break
         if patience_ns == _PATIENCE_NS:
             self._hanging = self._core.callbacks.deadlines.pending()
 
-    async def _rests_within(self, patience_ns: int) -> bool:
-        patience, short = Slice(patience_ns), Slice(_SHORT_NS)
-        while not patience.over:
+    async def _rests_within(self, patience_ns: int, longest: Slice) -> bool:
+        patience, turned = Slice(patience_ns), 0
+        # Patience is for user code. What the engine itself has begun is waited for, however slow the machine is.
+        while not longest.over and not (patience.over and self._outlook.is_quiet()):
             if self._stopped or self.is_idle or self._only_hangs():
                 return True
             # Most wakes need some turns of the loop and no real time: to wait for that takes longer than the wake.
-            await (breathe() if short.over else turns(1))
+            await (turns(1) if turned < _TURNS_WITHOUT_PAUSE else breathe())
+            turned += 1
         return False
 
     def _only_hangs(self) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from stepwell.bindings.errors import EngineError
 from stepwell.bindings.values import UNDEFINED_TEXT, decode, encode
-from stepwell.emulator.clock import SystemClock, turns
+from stepwell.emulator.clock import SystemClock, monotonic_ns, turns
 from stepwell.emulator.engine.binding import Binding
 from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
 from stepwell.emulator.engine.engine import Engine
@@ -187,6 +187,26 @@ async def test_everything_that_was_created_before_has_gone_on_when_the_clock_was
     assert {(await flow.status(f"i{n}")).status for n in range(0, 2000, 7)} == {"complete"}
 
 
+async def test_a_move_waits_for_instances_that_start_however_long_a_turn_takes(real) -> None:
+    async def run(event, step):
+        await step.sleep("z", "1 hour")
+        return UNDEFINED_TEXT
+
+    engine, flow = await real(run)
+    await flow.create({"id": "one"})
+    asyncio.get_running_loop().call_soon(hold_the_loop, 120)
+    await engine.advance(HOUR)
+
+    assert (await flow.status("one")).status == "complete"
+
+
+def hold_the_loop(ms: int) -> None:
+    """As a busy machine does."""
+    end = monotonic_ns() + ms * 1_000_000
+    while monotonic_ns() < end:
+        pass
+
+
 async def test_what_is_due_next_on_real_time_is_no_timeout_of_a_step_that_works(real) -> None:
     release = asyncio.Event()
 
@@ -347,6 +367,20 @@ async def test_a_move_over_many_sleepers_takes_no_real_time_for_each(real) -> No
     pauses = await pauses_during(engine.advance(2 * HOUR))
 
     assert pauses < 20
+
+
+async def test_a_move_does_not_pause_for_wakes_that_take_long(real) -> None:
+    async def run(event, step):
+        await step.sleep("nap", HOUR + int(event.instance_id) * 100)
+        hold_the_loop(3)
+        return ""
+
+    engine, flow = await real(run)
+    for n in range(20):
+        await flow.create({"id": str(n)})
+    await engine.idle()
+
+    assert await pauses_during(engine.advance(2 * HOUR)) < 10
 
 
 async def test_a_second_move_is_refused_while_the_clock_moves(real) -> None:
