@@ -213,6 +213,7 @@ async def test_a_flag_decides_against_the_date(loaded: Any, folder: Any, date: s
 async def test_a_workflow_can_start_another(worker: Any, folder: Any) -> None:
     class Port:
         workflow_name = "billing"
+        payload_bytes = None
 
         async def create(self, options: Any = None) -> str:
             return str(options["id"])

@@ -22,6 +22,7 @@ class Port:
     """A Workflow whose methods keep what they were given."""
 
     workflow_name = "orders"
+    payload_bytes = None
 
     def __init__(self) -> None:
         self.given: list[tuple[object, ...]] = []
