@@ -23,6 +23,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from stepwell.bindings.tracebacks import user_traceback as user_traceback
 from stepwell.bindings.tracebacks import without_engine_frames as without_engine_frames
@@ -43,6 +44,14 @@ BUILT_IN_NAMES = frozenset(
         "DataCloneError",
     }
 )
+
+
+#: Characters of a message or a stack that are stored: as many as a step's result may have bytes.
+LONGEST_STORED_TEXT: Final = 2**20
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest:,} more characters)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +76,13 @@ class ErrorInfo:
         message = f"{self.name}: {self.message}" if self.message else self.name
         return ErrorInfo("Error", message, self.stack, self.cause)
 
-    def to_json(self) -> dict[str, object]:
-        """For storage; `from_json` reads it back."""
-        out: dict[str, object] = {"name": self.name, "message": self.message}
+    def to_json(self, longest: int = LONGEST_STORED_TEXT) -> dict[str, object]:
+        """For storage; `from_json` reads it back. Texts above `longest` characters are cut, in causes earlier."""
+        out: dict[str, object] = {"name": _cut(self.name, longest), "message": _cut(self.message, longest)}
         if self.stack is not None:
-            out["stack"] = self.stack
+            out["stack"] = _cut(self.stack, longest)
         if self.cause is not None:
-            out["cause"] = self.cause.to_json()
+            out["cause"] = self.cause.to_json(max(longest // 2, 1024))
         if self.dom:
             out["dom"] = True
         return out

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from stepwell.bindings.errors import WorkerError
 from stepwell.bindings.ports import RollbackInput, RollbackOptions, RunEvent, StepContext, StepPort, StreamOutput
@@ -29,6 +30,10 @@ from stepwell.emulator.switches import Switches
 # Tests start hundreds of processes, each of which would compile everything anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("NODE_COMPILE_CACHE", str(Path(tempfile.gettempdir()) / f"stepwell-tests-node-{os.getuid()}"))
+
+# How long one example takes depends on what else the machine does.
+settings.register_profile("stepwell", deadline=None, suppress_health_check=list(HealthCheck))
+settings.load_profile("stepwell")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

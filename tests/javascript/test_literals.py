@@ -55,7 +55,7 @@ def test_each_kind_evaluates_to_the_value() -> None:
     }
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.lists(any_value, min_size=20, max_size=40))
 def test_any_value_evaluates_to_itself(values: list[Any]) -> None:
     for pasted, read in read_again([encode(value) for value in values]):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, example, given, note, settings
+from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
 from stepwell.bindings.values import encode
@@ -24,7 +24,7 @@ from tests.conftest import World
 from tests.property.invariants import check_store, shown
 from tests.property.programs import Do, Parallel, Player, Program, Sleep, Wait, nested, programs
 
-FAST = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+FAST = settings(max_examples=40)
 MANY_TURNS = 2_000
 
 #: A program with everything in it, for the test that dies at each of its commits.

@@ -95,9 +95,9 @@ def test_dependencies_of_a_list_run_at_once_and_fill_the_parameters(routes: DevP
     instance = routes.until_status("flow", instance_id, "complete")
 
     assert outcomes(instance) == {"slow work-1": True, "other work-1": True, "last work-1": True}
+    routes.until_output("last got None other")
     words = re.findall(r"(slow|other) (begins|ends)", routes.output)
     assert [word for _, word in words] == ["begins", "begins", "ends", "ends"]
-    assert "last got None other" in routes.output
 
 
 # -- parameters with defaults, filled from depends=; outputs as the REST API shows them
@@ -161,7 +161,7 @@ def test_a_step_without_a_config_is_tried_six_times_and_its_error_is_caught_in_r
     instance = server.until_status("flow", "one", "complete")
     assert outcomes(instance) == {"hopeless-1": False}
     assert len(instance["steps"][0]["attempts"]) == 6
-    assert "caught TypeError: TypeError: on purpose" in server.output
+    server.until_output("caught TypeError: TypeError: on purpose")
 
 
 # -- options converted by hand, the way old code does, and the raw binding behind a wrapper

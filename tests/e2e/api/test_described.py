@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi import checks
 
@@ -80,11 +80,9 @@ def test_every_answer_is_as_described_and_none_is_a_server_error(
     @given(case=operation.as_strategy(generation_mode=mode))
     @settings(
         max_examples=EXAMPLES,
-        deadline=None,
         derandomize=True,
         database=None,
         phases=[Phase.explicit, Phase.generate],
-        suppress_health_check=list(HealthCheck),
     )
     def ask(case: Any) -> None:
         _use_known_names(case)

@@ -38,11 +38,11 @@ def test_it_says_what_is_wrong_and_stays_until_a_file_is_saved_that_mends_it(dev
     assert answer.status_code == 503
     assert "RuntimeError: no luck" in answer.text
     assert 'entry.py", line' in answer.text
-    assert "RuntimeError: no luck" in server.output
+    server.until_output("RuntimeError: no luck")
 
     write_entry(folder, WORKER)
     until("the mended Worker", lambda: server.http.post("/").status_code == 200)
-    assert "Reloaded worker" in server.output
+    server.until_output("Reloaded worker")
 
 
 def test_the_dashboard_shows_the_error_and_the_instances(dev: Start, project: Project) -> None:

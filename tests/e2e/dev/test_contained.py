@@ -100,7 +100,7 @@ def test_a_forked_child_that_comes_back_is_ended_and_the_parent_goes_on(
     until("the child has ended", lambda: has_ended(child))
     assert marks.read_text() == f"{server.pid}\n"
     if how == "prints":
-        assert "printed by the child" in server.output
+        server.until_output("printed by the child")
     else:
         server.until_output(rf"^The process {child} was made with os[.]fork\(\)")
     assert server.stop() == 0

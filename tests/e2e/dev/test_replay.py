@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,9 +43,9 @@ def test_replays_name_what_differs_with_file_and_line(dev: Callable[..., DevProc
 
     entry = folder / "src" / "entry.py"
     nap = line_of('        await step.sleep(f"nap {random.random()}", "10 milliseconds")')
-    assert f"{entry}:{line_of('        started = time.time()')}: run() reads the clock" in server.output
-    assert f"{entry}:{nap}: run() reads randomness" in server.output
-    assert f'{entry}:{nap}: replay called sleep "nap 0.' in server.output
+    server.until_output(re.escape(f"{entry}:{line_of('        started = time.time()')}: run() reads the clock"))
+    server.until_output(re.escape(f"{entry}:{nap}: run() reads randomness"))
+    server.until_output(re.escape(f'{entry}:{nap}: replay called sleep "nap 0.'))
 
 
 def test_what_is_read_in_a_step_is_none_of_its_business(dev: Callable[..., DevProcess], project) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stepwell.bindings.durations import InvalidDuration, describe_ms, duration_ms
@@ -109,13 +109,11 @@ def test_miniflares_grammar_wants_exactly_one_blank(text: str) -> None:
         duration_ms(text, lenient=True)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**9), st.sampled_from(sorted(UNITS)), st.sampled_from(["", " ", "   "]), st.booleans())
 def test_a_whole_number_of_units_is_exact(number: int, unit: str, blank: str, plural: bool) -> None:
     assert duration_ms(f"{number}{blank}{unit}{'s' if plural else ''}") == number * UNITS[unit]
 
 
-@settings(deadline=None)
 @example("0\x1f")
 @example("\uff11")
 @given(st.text())
@@ -125,7 +123,6 @@ def test_any_text_is_a_duration_or_invalid(text: str) -> None:
             assert isinstance(duration_ms(text, lenient=lenient), int)
 
 
-@settings(deadline=None)
 @given(st.none() | st.floats() | st.binary() | st.lists(st.integers()) | st.dictionaries(st.text(), st.integers()))
 def test_any_value_is_a_duration_or_invalid(value: Any) -> None:
     try:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stepwell.bindings.errors import (
+    LONGEST_STORED_TEXT,
     EngineError,
     ErrorInfo,
     JsException,
@@ -120,13 +122,11 @@ infos: st.SearchStrategy[ErrorInfo] = st.deferred(
 )
 
 
-@settings(deadline=None)
 @given(infos)
 def test_an_error_comes_back_from_storage(info: ErrorInfo) -> None:
     assert ErrorInfo.from_json(info.to_json()) == info
 
 
-@settings(deadline=None)
 @given(infos)
 def test_folding_twice_changes_nothing_more(info: ErrorInfo) -> None:
     assert info.folded().folded() == info.folded()
@@ -201,3 +201,20 @@ def test_an_exception_that_hides_its_class_and_text_can_be_made_ordinary() -> No
     ordinary = as_ordinary(Mean())
 
     assert error_info(ordinary).name == "Mean"
+
+
+def test_texts_of_a_stored_error_are_cut_at_a_million_characters() -> None:
+    stored = ErrorInfo("Error", "m" * 3_000_000, "s" * 3_000_000, ErrorInfo("Error", "c" * 3_000_000)).to_json()
+
+    most = LONGEST_STORED_TEXT
+    assert stored["message"] == "m" * most + f"… ({3_000_000 - most:,} more characters)"
+    assert str(stored["stack"]).startswith("s" * most + "…")
+    assert stored["cause"]["message"].startswith("c" * (most // 2) + "…")
+
+
+def test_a_long_chain_of_long_errors_stays_small() -> None:
+    error = ErrorInfo("Error", "m" * 2_000_000)
+    for _ in range(200):
+        error = ErrorInfo("Error", error.message, cause=error)
+
+    assert len(json.dumps(error.to_json())) < 5 * LONGEST_STORED_TEXT

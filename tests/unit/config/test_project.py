@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stepwell.emulator.config import ConfigError, Project, WorkflowConfig, load_project, open_project
@@ -144,7 +144,6 @@ ENTRY = st.dictionaries(
 CONFIG = st.dictionaries(KEYS, WRONG | st.lists(ENTRY, max_size=3) | st.dictionaries(st.text(max_size=3), ENTRY))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CONFIG, st.sampled_from([None, "st", "\0", "../x"]), st.data())
 def test_wrong_types_anywhere_are_reported_and_never_raise_anything_else(
     tmp_path: Path, config: dict[str, object], env_name: str | None, data: st.DataObject

@@ -9,13 +9,16 @@ from typing import Any, Final
 
 import pytest
 
+from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.storage.records import EventType, LogRow, Status, StepKind, StepRow, StepState
 from tests.unit.dashboard.conftest import DO_CONFIG
 
 pytestmark = pytest.mark.anyio
 
-#: CPU seconds of a page, the best of three.
+#: CPU seconds of a page on a core that nobody else slows down, where `yardstick` takes YARDSTICK_S.
 MOST_S: Final = 0.3
+YARDSTICK_S: Final = 0.026
+TRIES: Final = 10
 ONE: Final = "/__dashboard/workflows/flow/instances/hostile"
 LONG: Final = 20_000_000
 LARGE: Final = 900_000
@@ -61,8 +64,8 @@ def step_row(seq: int, state: StepState = StepState.COMPLETED, **fields: Any) ->
     return row
 
 
-def error_json(message: str = "no luck", **parts: Any) -> str:
-    return json.dumps({"name": "Error", "message": message, **parts}, separators=(",", ":"))
+def error_json(message: str = "no luck", stack: str | None = None) -> str:
+    return json.dumps(ErrorInfo("Error", message, stack).to_json(), separators=(",", ":"))
 
 
 def causes(count: int) -> str:
@@ -113,14 +116,23 @@ def store_hostile(store: Any, key: int, error: str) -> None:
     store.commit()
 
 
+def yardstick() -> float:
+    """CPU seconds of the same work each time: programs on the sibling of a core make its seconds worth less."""
+    began = time.process_time()
+    sorted(map(str, range(60_000)))
+    ("ab\u00e9\n" * 1_000_000).encode().decode()
+    return time.process_time() - began
+
+
 async def cost(api: Any, url: str) -> tuple[float, int, int]:
-    """The least CPU seconds of up to three requests, the status, the bytes of the page."""
+    """The least CPU seconds of several requests, the status, the bytes of the page."""
     least = float("inf")
-    for _ in range(3):
+    for _ in range(TRIES):
+        slowdown = max(1, yardstick() / YARDSTICK_S)
         began = time.process_time()
         answer = await api.send("GET", url)
-        least = min(least, time.process_time() - began)
-        if least < MOST_S / 2:
+        least = min(least, (time.process_time() - began) / slowdown)
+        if least < MOST_S:
             break
     return least, answer.status_code, len(answer.content)
 
@@ -138,6 +150,8 @@ async def hostile(world: Any, api: Any, request: Any) -> Any:
     gc.freeze()  # what other tests left in this process is not to be looked through on behalf of a page
     yield api
     gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.mark.parametrize("hostile", ERRORS, indirect=True)

@@ -14,7 +14,7 @@ from stepwell.bindings.values import JsDict, datetime_ms, decode, encode, ms_dat
 from stepwell.bindings.values.json_view import to_json
 
 #: The machine that runs the tests may be slow, and values are large.
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=60)
 
 numbers = st.integers() | st.floats()
 moments = st.datetimes().map(lambda at: at.replace(microsecond=at.microsecond // 1000 * 1000))

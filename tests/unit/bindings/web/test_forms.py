@@ -6,7 +6,7 @@ from contextvars import copy_context
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stepwell.bindings.runtime import Runtime, enter_runtime
@@ -158,7 +158,6 @@ def test_parameters_of_a_header_may_be_quoted() -> None:
 names = st.text(st.characters(exclude_characters='"', exclude_categories=["Cs", "Cc"]), min_size=1)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(names, st.binary() | st.text(st.characters(exclude_categories=["Cs"])))))
 def test_any_form_comes_back_from_the_wire(entries: list[tuple[str, bytes | str]]) -> None:
     form = FormData()
