@@ -202,7 +202,7 @@ def settings_of(
             _setting("Timeout", duration(timeout), duration(usual), is_default("timeout", equal=timeout == usual)),
         )
     retries = config.get("retries", {})
-    limit, backoff = retries.get("limit"), retries.get("backoff")
+    limit, backoff = retries.get("limit"), retries.get("backoff", "constant")
     delay, timeout = _milliseconds(retries.get("delay")), _milliseconds(config.get("timeout"))
     usual_delay, usual_timeout = _number(defaults.get("retry_delay_ms")), _number(defaults.get("step_timeout_ms"))
     lines = [

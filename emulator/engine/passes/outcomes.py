@@ -106,7 +106,8 @@ class Outcomes:
         rollbacks = self._rollbacks(pass_)
         public = self.public_error(pass_.instance, error)
         if rollbacks is not None and len(rollbacks):
-            await self.roll_back(pass_, rollbacks, public, Status.ERRORED)
+            thrown = unprefixed(error) if is_non_retryable(error) else public
+            await self.roll_back(pass_, rollbacks, public, Status.ERRORED, shown=thrown)
             return
         pass_.release()
         await self._error(pass_.instance, public)

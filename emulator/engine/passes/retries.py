@@ -98,6 +98,8 @@ class StepConfigs:
         if not isinstance(retries, Mapping):
             raise _Refused(f"retries is {_shown(retries)}; expected an object with limit and delay")
         _known(retries, _RETRY_KEYS, "retries.")
+        # Cloudflare tells it from an absent one: the delay stays the same (corner config-backoff-undefined).
+        is_constant = retries.get("backoff", "") is None
         retries = _present(retries)
         for key in ("limit", "delay") if "retries" in given else ():
             _require(key in retries, f"retries.{key} is missing")
@@ -105,7 +107,7 @@ class StepConfigs:
         if "timeout" in given:
             self._check_timeout(given["timeout"])
         _expect(given.get("sensitive", "output") == "output", "sensitive", given.get("sensitive"), '"output"')
-        return self._merge(given, retries, function)
+        return self._merge(given, retries, function, is_constant=is_constant)
 
     def _check_retries(self, retries: Mapping[str, object]) -> DelayFunction | None:
         """The delay function, where there is one."""
@@ -139,19 +141,25 @@ class StepConfigs:
         return duration_ms(value, lenient=self._lenient)
 
     def _merge(
-        self, given: Mapping[str, object], retries: Mapping[str, object], function: DelayFunction | None
+        self,
+        given: Mapping[str, object],
+        retries: Mapping[str, object],
+        function: DelayFunction | None,
+        *,
+        is_constant: bool = False,
     ) -> StepConfig:
         """The given fields over the defaults, field by field (cases config-ok-*)."""
         limits = self._limits
         limit = retries.get("limit", limits.retry_limit)
         delay = retries.get("delay", limits.retry_delay_ms)
-        backoff = retries.get("backoff", limits.retry_backoff)
+        backoff = "constant" if is_constant else retries.get("backoff", limits.retry_backoff)
+        shown_backoff = {} if is_constant else {"backoff": backoff}
         timeout = given.get("timeout", _default_timeout(limits.step_timeout_ms))
         sensitive = {"sensitive": given["sensitive"]} if "sensitive" in given else {}
         shown_delay = {} if function is not None else {"delay": delay}
         logged_delay = {"delay": "[dynamic]"} if function is not None else shown_delay
-        shown = {"retries": {"limit": limit, **shown_delay, "backoff": backoff}, "timeout": timeout, **sensitive}
-        logged = {**shown, "retries": {"limit": limit, **logged_delay, "backoff": backoff}}
+        shown = {"retries": {"limit": limit, **shown_delay, **shown_backoff}, "timeout": timeout, **sensitive}
+        logged = {**shown, "retries": {"limit": limit, **logged_delay, **shown_backoff}}
         return StepConfig(
             limit=cast(int, limit),
             delay_ms=0 if function is not None else self._ms(delay),

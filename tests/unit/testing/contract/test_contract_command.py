@@ -47,7 +47,7 @@ def test_our_own_engine_also_runs_the_cases_that_follow_the_documentation() -> N
 
 
 def test_a_selection_that_leaves_nothing_is_an_error() -> None:
-    with pytest.raises(CasesError, match="None of the 531 cases match"):
+    with pytest.raises(CasesError, match="None of the 536 cases match"):
         choose_cases(ContractOptions(target="workerd", selection=Selection(only=("no-such-case",))))
 
 
