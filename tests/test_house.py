@@ -21,6 +21,7 @@ MOST_LINES = 700
 
 GROUND = ("bindings",)
 STORED = ("emulator.storage.records", "emulator.storage.store")
+READ = (*STORED, "emulator.storage.reader")
 
 ARROWS: dict[str, tuple[str, ...]] = {
     # what user code sees: the ground under everything
@@ -70,7 +71,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     # HTTP: what all handlers share; the APIs; the dashboard; the server that puts them on a port
     "emulator.web": (
         *GROUND,
-        *STORED,
+        *READ,
         "emulator.clock",
         "emulator.config",
         "emulator.crons",
@@ -81,10 +82,10 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.threads",
         "emulator.worker.host",
     ),
-    "emulator.api": (*GROUND, *STORED, "emulator.analysis", "emulator.engine", "emulator.web"),
+    "emulator.api": (*GROUND, *READ, "emulator.analysis", "emulator.engine", "emulator.web"),
     "emulator.dashboard": (
         *GROUND,
-        *STORED,
+        *READ,
         "emulator.analysis",
         "emulator.clock",
         "emulator.engine",
@@ -103,7 +104,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emulator.web",
         "emulator.worker.host",
     ),
-    "emulator.terminal": (*GROUND, *STORED, "emulator.left", "emulator.local_time", "emulator.worker.console"),
+    "emulator.terminal": (*GROUND, *READ, "emulator.left", "emulator.local_time", "emulator.worker.console"),
     # the one place that puts parts together
     "emulator.app": (
         *GROUND,

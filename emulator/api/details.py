@@ -22,6 +22,7 @@ from stepwell.emulator.api.steps_view import (
     termination,
 )
 from stepwell.emulator.engine.passes.streams import preview
+from stepwell.emulator.storage.reader import SqliteReader
 from stepwell.emulator.storage.records import (
     HistoryRow,
     InstanceRow,
@@ -31,7 +32,6 @@ from stepwell.emulator.storage.records import (
     StepRow,
     StepState,
 )
-from stepwell.emulator.storage.store import StoreReader
 from stepwell.emulator.web.answers import success
 from stepwell.emulator.web.errors import ApiError
 from stepwell.emulator.web.whole_numbers import whole_number
@@ -42,7 +42,7 @@ _ALL: Final = 10_000_000
 _BINARY: Final = "application/octet-stream"
 
 
-def instance(reader: StoreReader, key: int) -> tuple[InstanceRow, InstanceValues]:
+def instance(reader: SqliteReader, key: int) -> tuple[InstanceRow, InstanceValues]:
     """Raises `ApiError` when it is gone: it may have been deleted since its key was found."""
     row, values = reader.instance(key), reader.values(key)
     if row is None or values is None:
@@ -50,7 +50,7 @@ def instance(reader: StoreReader, key: int) -> tuple[InstanceRow, InstanceValues
     return row, values
 
 
-def steps(reader: StoreReader, row: InstanceRow, values: InstanceValues) -> list[str]:
+def steps(reader: SqliteReader, row: InstanceRow, values: InstanceValues) -> list[str]:
     """The steps as JSON texts as the REST API shows them, rollbacks and termination included."""
     reader.check_steps(row.key)  # the texts below are not parsed
     records = reader.steps_shown(row.key, SHOWN_BYTES)
@@ -62,7 +62,7 @@ def steps(reader: StoreReader, row: InstanceRow, values: InstanceValues) -> list
     return made
 
 
-def explorer_steps(reader: StoreReader, row: InstanceRow) -> list[str]:
+def explorer_steps(reader: SqliteReader, row: InstanceRow) -> list[str]:
     """The steps as JSON texts as the local explorer shows them: whole values, no rollbacks."""
     reader.check_steps(row.key)
     records = reader.steps(row.key)
@@ -70,7 +70,7 @@ def explorer_steps(reader: StoreReader, row: InstanceRow) -> list[str]:
     return Steps(history, lambda step: _preview(reader, row.key, step), explorer=True).texts(records)
 
 
-def _history(reader: StoreReader, key: int, records: list[StepRow], *, always: bool = False) -> list[HistoryRow]:
+def _history(reader: SqliteReader, key: int, records: list[StepRow], *, always: bool = False) -> list[HistoryRow]:
     """The history entries that the steps need. Steps that succeeded at the first attempt need none."""
     needing = [step for step in records if needs_history(step)]
     if always:
@@ -80,7 +80,7 @@ def _history(reader: StoreReader, key: int, records: list[StepRow], *, always: b
     return reader.history_window(key, needing[0].seq, needing[-1].seq)
 
 
-def _preview(reader: StoreReader, key: int, step: StepRow) -> str:
+def _preview(reader: SqliteReader, key: int, step: StepRow) -> str:
     first = reader.chunk(key, step.seq, 0) or b""
     size = reader.output_sizes(key, step.seq, step.seq).get(step.seq, len(first))
     return preview(first, size)
@@ -88,7 +88,7 @@ def _preview(reader: StoreReader, key: int, step: StepRow) -> str:
 
 # -- one step
 def step_output(
-    reader: StoreReader, key: int, public_name: str, kind: str, attempt: int | None, accept: str
+    reader: SqliteReader, key: int, public_name: str, kind: str, attempt: int | None, accept: str
 ) -> Response:
     """The whole output of a step, or of one of its attempts. Raises `ApiError`."""
     step = _find(reader, key, public_name, StepKind.DO if kind == "step" else StepKind.WAIT_FOR_EVENT)
@@ -108,7 +108,7 @@ def step_output(
     return success({"status": _status(succeeded), "error": chosen["error"], "output": None})
 
 
-def _find(reader: StoreReader, key: int, public_name: str, kind: StepKind) -> StepRow | None:
+def _find(reader: SqliteReader, key: int, public_name: str, kind: StepKind) -> StepRow | None:
     name, _, count = public_name.rpartition("-")
     number = whole_number(count)
     seq = reader.find_step(key, kind, name, number) if number is not None else None
@@ -135,7 +135,7 @@ def _wait_output(step: StepRow) -> View:
     }
 
 
-def _completed(reader: StoreReader, key: int, step: StepRow, accept: str) -> Response:
+def _completed(reader: SqliteReader, key: int, step: StepRow, accept: str) -> Response:
     if step.stream is not None and not step.sensitive:
         return StreamingResponse(_chunks(reader, key, step.seq), media_type=_BINARY)
     if _BINARY in accept and (data := _bytes_of(step)) is not None:
@@ -151,7 +151,7 @@ def _bytes_of(step: StepRow) -> bytes | None:
     return base64.b64decode(json.loads(step.output or "")["v"])
 
 
-async def _chunks(reader: StoreReader, key: int, seq: int) -> AsyncIterator[bytes]:
+async def _chunks(reader: SqliteReader, key: int, seq: int) -> AsyncIterator[bytes]:
     """A stored stream, piece by piece."""
     for n in itertools.count():
         piece = reader.chunk(key, seq, n)

@@ -73,6 +73,12 @@ def open_engine(settings: Settings, database: str) -> Engine:
     )
 
 
+def store_of(engine: Engine) -> SqliteStore:
+    """The store that `open_engine` has given the engine, with what the engine does not use of it."""
+    assert isinstance(engine.store, SqliteStore)
+    return engine.store
+
+
 @dataclass(frozen=True, slots=True)
 class Worker:
     """A Worker of this `stepwell dev`: its project and the host of its code."""
@@ -210,7 +216,7 @@ class Emulator:
             settings=self.settings,
             engine=self.engine,
             thread=EngineThread(loop),
-            reader=self.engine.store.reader(),
+            reader=store_of(self.engine).reader(),
             hosts=self._served_hosts,
             url=self.url,
             folders=self._folders,

@@ -18,7 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stepwell.bindings.durations import describe_ms
-from stepwell.emulator.app.assembly import Emulator, WorkerHosts, declare, open_engine, ports, with_adopted
+from stepwell.emulator.app.assembly import (
+    Emulator,
+    WorkerHosts,
+    declare,
+    open_engine,
+    ports,
+    store_of,
+    with_adopted,
+)
 from stepwell.emulator.app.dev_hint import dev_server_hint
 from stepwell.emulator.app.forks import Forks
 from stepwell.emulator.app.state_folder import StateFolder, StateFolderError
@@ -220,7 +228,8 @@ class Session:
             declare(engine, project)
         registry = Registry(self._settings.registry or default_registry())
         announcement = Announcement(registry, engine.find_workflow)
-        follower = Follower(engine.store, engine.store.reader(), self._printer, engine.clock.now)
+        store = store_of(engine)
+        follower = Follower(store, store.reader(), self._printer, engine.clock.now)
         output = self._output(engine, follower)
         hosts = self._hosts(engine, projects, registry, output)
         emulator = Emulator(self._settings, engine, projects, hosts, sock, self._watchdog.blocked_ms)

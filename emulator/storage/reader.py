@@ -51,7 +51,7 @@ TERMINATION: Final = "termination "
 
 
 class SqliteReader(ViewReads):
-    """A `StoreReader` on SQLite. Each call is one statement; calls of several threads take turns."""
+    """Reads for the REST API, the dashboard and tests. One statement per call; threads take turns."""
 
     #: Sensitive outputs stay closed to readers; the engine's own store opens them.
     opens_sealed = False
@@ -122,6 +122,7 @@ class SqliteReader(ViewReads):
         return [_workflow(row) for row in self._all("list_workflows")]
 
     def counts(self) -> dict[int, dict[Status, int]]:
+        """How many instances each Workflow (by key) has in each status; statuses without any are left out."""
         found: dict[int, dict[Status, int]] = {}
         for workflow, status, count in self._all("count_by_status"):
             if count:
@@ -129,6 +130,7 @@ class SqliteReader(ViewReads):
         return found
 
     def versions(self, workflow: int) -> list[VersionRow]:
+        """Newest first, without sources."""
         return [VersionRow(*row) for row in self._all("list_versions", (workflow,))]
 
     def version(self, key: int) -> VersionRow | None:
@@ -181,6 +183,7 @@ class SqliteReader(ViewReads):
         return values._replace(rollback=None, termination=values.rollback.removeprefix(TERMINATION))
 
     def queued_before(self, key: int) -> int:
+        """How many come before it in its queue."""
         row = self._one("queued_before", (key,))
         return int(row[0]) if row else 0
 
@@ -190,6 +193,7 @@ class SqliteReader(ViewReads):
         return [self._step(row) for row in self._all(name, (key,))]
 
     def check_steps(self, key: int) -> None:
+        """Raises `Damaged`, with the step, when a value of a step is not JSON."""
         for (seq,) in self._all("steps_without_json", (key,)):
             row = next(row for row in self._all("names_of_steps", (key,)) if row[0] == seq)
             name, instance_id = (bytes(part).decode(errors="replace") for part in (row[1], row[3]))
@@ -199,6 +203,7 @@ class SqliteReader(ViewReads):
             )
 
     def steps_shown(self, key: int, most: int) -> list[StepRow]:
+        """Like `steps`, but an output of more than `most` bytes is a text of its beginning: lists stay light."""
         return [self._step(row) for row in self._all("list_steps_shown", (key, most))]
 
     def step(self, key: int, seq: int) -> StepRow | None:
@@ -262,6 +267,7 @@ class SqliteReader(ViewReads):
         return [entry for row in rows for entry in _entries(row) if entry.event_id > after]
 
     def newest_history(self, key: int, limit: int) -> list[HistoryRow]:
+        """The last entries, in order; about `limit` of them."""
         rows = self._all("newest_history", (key, limit))
         return [entry for row in reversed(rows) for entry in _entries(row)]
 

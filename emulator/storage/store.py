@@ -1,7 +1,7 @@
 """What the engine asks of storage. Named operations on records; no SQL and no types of a library.
 
 Writes happen at once in an open transaction and become durable together with `commit()`; the writer sees its
-own writes before that. One writer per database. Readers (`StoreReader`) see what is committed.
+own writes before that. One writer per database. Readers (`SqliteReader`) see what is committed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ from stepwell.emulator.storage.records import (
     StepRow,
     StoredInstance,
     VersionRow,
-    WorkflowRow,
 )
-from stepwell.emulator.storage.view_store import ViewReader
 
 #: What a `CallSite` is made of, for those who know no records.
 Site: TypeAlias = tuple[str, int, tuple[str, ...]]
@@ -50,26 +48,17 @@ class Conflict(AssertionError):
     """A bug of the engine: a step is not in a state from which the change leads on. Nothing was written."""
 
 
-class StoreReader(ViewReader, Protocol):
-    """Reads for the REST API, the dashboard and tests; safe in a thread of its own."""
+class Store(Protocol):
+    """What the engine reads, outputs of sensitive steps included, and its writes."""
 
-    def workflows(self) -> list[WorkflowRow]: ...
-
-    def counts(self) -> dict[int, dict[Status, int]]:
-        """How many instances each Workflow (by key) has in each status; statuses without any are left out."""
-        ...
-
-    def versions(self, workflow: int) -> list[VersionRow]:
-        """Newest first, without sources."""
-        ...
+    # -- reads
+    def instances(self, wanted: PageFilter, page: Page) -> list[InstanceRow]: ...
 
     def version(self, key: int) -> VersionRow | None: ...
 
-    def version_by_id(self, version_id: str) -> VersionRow | None: ...
-
-    def instances(self, wanted: PageFilter, page: Page) -> list[InstanceRow]: ...
-
-    def count_instances(self, wanted: PageFilter) -> int: ...
+    def queued_before(self, key: int) -> int:
+        """How many come before it in its queue."""
+        ...
 
     def find(self, workflow: int, instance_id: str) -> int | None:
         """The key of an instance."""
@@ -87,14 +76,6 @@ class StoreReader(ViewReader, Protocol):
         """In order of first arrival. Outputs of sensitive steps are never given here."""
         ...
 
-    def check_steps(self, key: int) -> None:
-        """Raises `Damaged`, with the step, when a value of a step is not JSON."""
-        ...
-
-    def steps_shown(self, key: int, most: int) -> list[StepRow]:
-        """Like `steps`, but an output of more than `most` bytes is a text of its beginning: lists stay light."""
-        ...
-
     def find_step(self, key: int, kind: StepKind, name: str, count: int) -> int | None:
         """The seq of a step."""
         ...
@@ -107,38 +88,16 @@ class StoreReader(ViewReader, Protocol):
         """Entries with ids above `after`; at least one when there is any, and about `limit` at most."""
         ...
 
-    def newest_history(self, key: int, limit: int) -> list[HistoryRow]:
-        """The last entries, in order; about `limit` of them."""
-        ...
-
-    def step_history(self, key: int, seq: int) -> list[HistoryRow]: ...
-
     def events(self, key: int) -> list[BufferedEvent]: ...
-
-    def last_payload(self, workflow: int, event_type: str) -> str | None: ...
-
-    def logs(self, key: int, after: int = 0, limit: int = 1_000) -> list[LogRow]: ...
 
     def chunk(self, key: int, seq: int, n: int) -> bytes | None:
         """The nth piece of a stored stream; an empty one ends it. Those of sensitive steps are never given here."""
         ...
 
-    def queued_before(self, key: int) -> int:
-        """How many come before it in its queue."""
-        ...
-
     def close(self) -> None: ...
-
-
-class Store(StoreReader, Protocol):
-    """The engine's own view: everything a reader sees, the outputs of sensitive steps, and the writes."""
 
     def leave_to_parent(self, end: Callable[[], NoReturn]) -> None:
         """In a forked child: calls `end` at the next use of the database, which the parent goes on using."""
-        ...
-
-    def reader(self) -> StoreReader:
-        """A second view for another thread."""
         ...
 
     # -- transactions
@@ -374,4 +333,4 @@ class Store(StoreReader, Protocol):
     def add_logs(self, key: int, rows: Iterable[LogRow]) -> None: ...
 
 
-__all__: Sequence[str] = ["Store", "StoreReader"]
+__all__: Sequence[str] = ["Store"]

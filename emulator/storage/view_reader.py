@@ -49,7 +49,7 @@ _NO_LIMIT = -1
 
 
 class ViewReads:
-    """See `ViewReader`; every method is one statement."""
+    """Reads that make one page out of a few statements, whatever the number of instances stored."""
 
     @abstractmethod
     def _all(self, name: str, params: Sequence[Any] = ()) -> list[Row]: ...
@@ -68,6 +68,7 @@ class ViewReads:
 
     # -- lists
     def listed(self, wanted: PageFilter, page: ListPage) -> list[InstanceRow]:
+        """One page in the order asked for, always as that order shows it."""
         workflows = () if wanted.workflow is not None else self._workflow_keys()
         sql, params = page_statement(wanted, page, workflows)
         rows = [self._listed_row(row) for row in self._rows(sql, params)]
@@ -77,17 +78,20 @@ class ViewReads:
         return tuple(key for (key,) in self._rows("SELECT key FROM workflow", ()))
 
     def matching(self, wanted: PageFilter, most: int) -> int:
+        """How many instances match; stops counting at `most`."""
         condition, params = where(wanted)
         sql = f"SELECT count(*) FROM (SELECT 1 FROM instance WHERE {condition} LIMIT ?)"
         return int(self._rows(sql, [*params, most])[0][0])
 
     def matching_keys(self, wanted: PageFilter, before: int | None, limit: int) -> list[tuple[int, Status]]:
+        """Keys and statuses, newest first, below the key `before`."""
         condition, params = where(wanted)
         sql = f"SELECT key, status FROM instance WHERE key < ? AND {condition} ORDER BY key DESC LIMIT ?"
         rows = self._rows(sql, [_LAST_ID if before is None else before, *params, limit])
         return [(key, STATUS_OF_CODE[status]) for key, status in rows]
 
     def count_matching_by_status(self, wanted: PageFilter, most: int | None = None) -> dict[Status, int]:
+        """How many match in each status; stops counting at `most` in all."""
         condition, params = where(wanted)
         matching = f"SELECT status FROM instance WHERE {condition} LIMIT ?"
         sql = f"SELECT status, count(*) FROM ({matching}) GROUP BY status"
@@ -95,6 +99,7 @@ class ViewReads:
         return {STATUS_OF_CODE[status]: count for status, count in rows}
 
     def error_groups(self, wanted: PageFilter, most: int, limit: int) -> list[ErrorGroup]:
+        """The errors of the newest `most` errored instances that match; the most frequent first."""
         condition, params = where(wanted)
         sql = f"""SELECT workflow, name, message, count(*) AS count, max(created_at) FROM (
             SELECT workflow, error ->> 'name' AS name, substr(error ->> 'message', 1, 300) AS message, created_at
@@ -106,6 +111,7 @@ class ViewReads:
         ]
 
     def workflow_groups(self, wanted: PageFilter, most: int) -> list[WorkflowGroup]:
+        """The newest `most` instances that match, by Workflow and status."""
         condition, params = where(wanted)
         sql = f"""SELECT workflow, status, count(*), max(created_at) FROM (
             SELECT workflow, status, created_at FROM instance WHERE {condition} ORDER BY key DESC LIMIT ?)
@@ -114,6 +120,7 @@ class ViewReads:
         return [WorkflowGroup(workflow, STATUS_OF_CODE[status], *rest) for workflow, status, *rest in rows]
 
     def found_by_id(self, text: str, limit: int) -> list[InstanceBrief]:
+        """Instances of any Workflow whose id contains the text: exact ones first, then the newest."""
         return [_brief(row) for row in self._all("found_by_id", (text, limit))]
 
     def briefs(self, keys: Iterable[int]) -> list[InstanceBrief]:
@@ -125,42 +132,53 @@ class ViewReads:
         return [StepTally(key, STATE_OF_CODE[state], count, seq) for key, state, count, seq in rows]
 
     def steps_at(self, places: Iterable[tuple[int, int]]) -> list[StepBrief]:
+        """The steps at (instance, seq)."""
         return [_step_brief(row) for row in self._all("steps_at", (json.dumps(list(places)),))]
 
     def waking_steps(self, keys: Iterable[int]) -> list[StepBrief]:
+        """The open steps of the instances that are due at a time, earliest first."""
         return [_step_brief(row) for row in self._all("waking_steps", (json.dumps(list(keys)),))]
 
     def run_steps(self, key: int, limit: int) -> list[StepBrief]:
+        """The first steps of an instance."""
         return [_step_brief(row) for row in self._all("run_steps", (key, limit))]
 
     def recent_runs(self, workflow: int, limit: int, without: int = 0) -> list[StepBrief]:
+        """Steps of the newest instances of a Workflow but for one, by instance and seq; 1,500 at most."""
         return [_step_brief(row) for row in self._all("recent_runs", (workflow, without, limit))]
 
     def error_briefs(self, keys: Iterable[int]) -> dict[int, tuple[str, str]]:
+        """Name and the first 300 characters of the message of their errors, by key."""
         rows = self._all("error_briefs", (json.dumps(list(keys)),))
         return {key: _error_brief(error) for key, error in rows}
 
     def output_briefs(self, keys: Iterable[int]) -> dict[int, str]:
+        """The first 600 characters of their outputs as they are stored, by key."""
         return dict(self._all("output_briefs", (json.dumps(list(keys)),)))
 
     def known_steps(self, workflow: int | None) -> list[tuple[StepKind, str, str]]:
+        """(kind, name, event type or "") seen in the newest runs, for completion."""
         return [(KIND_OF_CODE[kind], name, of) for kind, name, of in self._all("known_steps", (workflow,))]
 
     # -- one instance
     def step_window(self, key: int, from_seq: int, limit: int) -> list[StepRow]:
+        """Steps from `from_seq` on, without outputs."""
         return [_in_line(self._step(row)) for row in self._all("step_window", (key, from_seq, limit))]
 
     def step_outline(self, key: int) -> list[StepOutline]:
+        """Every step of an instance, by seq."""
         return [_outline(row) for row in self._all("step_outline", (key,))]
 
     def entry_counts(self, key: int) -> EntryCounts:
         return EntryCounts(*self._all("entry_counts", (key,))[0])
 
     def call_site(self, key: int, seq: int) -> CallSite | None:
+        """Where a step was called; None where its host did not say."""
         file, line, needs, *_ = self._called(key, seq) or (None, 0, ())
         return CallSite(file, line, tuple(needs)) if file is not None else None
 
     def given_config(self, key: int, seq: int) -> frozenset[str] | None:
+        """Which parts of a step's config the code has given: limit, delay, backoff, timeout. None: not known."""
         _, _, _, *given = self._called(key, seq) or (None, 0, ())
         return frozenset(given[0]) if given else None
 
@@ -171,21 +189,26 @@ class ViewReads:
         return called
 
     def step_before(self, key: int, seq: int, name: str) -> int | None:
+        """The seq of the last `step.do` of this name that began before the step `seq`."""
         found: int | None = self._all("step_before", (key, seq, name))[0][0]
         return found
 
     def steps_of(self, key: int, seqs: Iterable[int]) -> list[StepRow]:
+        """These steps, without outputs."""
         return [_in_line(self._step(row)) for row in self._all("steps_of", (key, json.dumps(list(seqs))))]
 
     def sizes_of(self, key: int, seqs: Iterable[int]) -> dict[int, int]:
+        """`output_sizes` of these steps."""
         rows = self._all("sizes_of", (key, json.dumps(list(seqs))))
         return {seq: size for seq, size in rows if size is not None}
 
     def history_of(self, key: int, seqs: Iterable[int]) -> list[HistoryRow]:
+        """Entries of these steps and of the instance itself: of each the newest, with short errors."""
         rows = self._all("history_of", (key, json.dumps(list(seqs))))
         return [_entry_in_line(entry) for row in rows for entry in self._entries(row)]
 
     def output_sizes(self, key: int, from_seq: int, to_seq: int) -> dict[int, int]:
+        """Bytes of the stored outputs, streams included, by seq; nothing is read for it but their headers."""
         rows = self._all("output_sizes", (key, from_seq, to_seq))
         return {seq: size for seq, size in rows if size is not None}
 
@@ -194,24 +217,29 @@ class ViewReads:
         return Sizes(*rows[0]) if rows else Sizes(None, None, None)
 
     def history_window(self, key: int, from_seq: int, to_seq: int) -> list[HistoryRow]:
+        """Entries of these steps and of the instance itself."""
         rows = self._all("history_window", (key, from_seq, to_seq))
         return [entry for row in rows for entry in self._entries(row)]
 
     def history_page(self, key: int, after: int, limit: int) -> list[HistoryRow]:
+        """The first entries with ids above `after`, with the beginnings of their details."""
         rows = self._all("history_page", (key, after, limit))
         entries = [_entry_in_line(entry) for row in rows for entry in self._entries(row)]
         return [entry for entry in entries if entry.event_id > after][:limit]
 
     def last_history(self, key: int, before: int | None, limit: int) -> list[HistoryRow]:
+        """The newest entries, oldest of them first; with ids below `before` when it is given."""
         rows = self._all("last_history", (key, _LAST_ID if before is None else before, limit))
         return [_entry_in_line(entry) for row in reversed(rows) for entry in self._entries(row)]
 
     def last_step_history(self, key: int, seq: int, limit: int) -> list[HistoryRow]:
+        """The newest entries of a step, oldest of them first, with the beginnings of errors."""
         rows = self._all("last_step_history", (key, seq, limit))
         return [_entry_in_line(entry) for row in reversed(rows) for entry in self._entries(row)]
 
     # -- values, as far as a page shows them
     def values_shown(self, key: int, most_bytes: int) -> InstanceValues:
+        """Params and output of at most so many bytes, and the beginnings of the errors."""
         rows = self._all("values_shown", (key, most_bytes))
         if not rows:
             return InstanceValues(None, None, None, None, None)
@@ -221,6 +249,7 @@ class ViewReads:
         return InstanceValues(params, output, _whole(error), _whole(rollback), reason)
 
     def step_shown(self, key: int, seq: int, most_bytes: int) -> StepRow | None:
+        """A step with an output of at most so many bytes, and the beginning of its error."""
         rows = self._all("step_shown", (key, seq, most_bytes))
         if not rows:
             return None
@@ -232,6 +261,7 @@ class ViewReads:
         return int(self._all("count_events", (key,))[0][0])
 
     def events_shown(self, key: int, most_bytes: int, limit: int) -> list[EventBrief]:
+        """The newest events, oldest of them first, with payloads of at most so many bytes."""
         return [EventBrief(*row) for row in reversed(self._all("events_shown", (key, most_bytes, limit)))]
 
     def event_payload(self, key: int, event: int) -> str | None:
@@ -239,6 +269,7 @@ class ViewReads:
         return rows[0][0] if rows else None
 
     def logs_shown(self, key: int, step: int | None, limit: int) -> list[LogRow]:
+        """The first lines of an instance, or of one of its steps, each with its first 4,001 characters."""
         return [LogRow(*row) for row in self._all("logs_shown", (key, step, limit))]
 
     def log_text(self, key: int, line: int) -> str | None:
@@ -246,11 +277,13 @@ class ViewReads:
         return rows[0][0] if rows else None
 
     def passes(self, key: int, limit: int) -> list[PassRow]:
+        """The newest passes but the first, in order."""
         rows = self._all("newest_passes", (key, limit))
         return [PassRow(number, at, CAUSE_OF_CODE[cause], version) for number, at, cause, version in reversed(rows)]
 
     # -- time
     def upcoming(self, limit: int) -> list[InstanceBrief]:
+        """Which instances wake next, earliest first."""
         return [_brief(row) for row in self._all("upcoming", (limit,))]
 
     def count_waking(self, until: int) -> int:

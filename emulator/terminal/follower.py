@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Final
 
 from stepwell.bindings.errors import ErrorInfo
+from stepwell.emulator.storage.reader import SqliteReader
 from stepwell.emulator.storage.records import LAST_EVENTS, HistoryRow, InstanceRow, StepRow
-from stepwell.emulator.storage.store import StoreReader
 from stepwell.emulator.terminal.lines import Line, line_of
 from stepwell.emulator.terminal.printer import Printer
 
@@ -40,7 +40,7 @@ class Follower:
     `store` also shows uncommitted changes and is read in the creating thread; `reader` is read in others.
     """
 
-    def __init__(self, store: StoreReader, reader: StoreReader, printer: Printer, now: Callable[[], int]) -> None:
+    def __init__(self, store: SqliteReader, reader: SqliteReader, printer: Printer, now: Callable[[], int]) -> None:
         self._store = store
         self._committed = reader
         self._reader = reader

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stepwell.emulator.config import Settings
 from stepwell.emulator.engine.engine import Engine
-from stepwell.emulator.storage.store import StoreReader
+from stepwell.emulator.storage.reader import SqliteReader
 from stepwell.emulator.threads.engine_thread import EngineThread
 from stepwell.emulator.web.notices import Notices
 from stepwell.emulator.worker.host import WorkerHost
@@ -26,7 +26,7 @@ class ServerParts:
     settings: Settings
     engine: Engine
     thread: EngineThread
-    reader: StoreReader
+    reader: SqliteReader
     hosts: Sequence[WorkerHost]
     url: str = ""
     folders: Mapping[str, Path] = field(default_factory=dict)

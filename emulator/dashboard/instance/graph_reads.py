@@ -8,7 +8,7 @@ from typing import Final
 from stepwell.emulator.dashboard.instance.context import RunContext
 from stepwell.emulator.dashboard.instance.graph import NAMES_DRAWN, GraphView, build_graph
 from stepwell.emulator.dashboard.instance.links import RunLinks
-from stepwell.emulator.storage.store import StoreReader
+from stepwell.emulator.storage.reader import SqliteReader
 
 _RUNS: Final = 60
 #: So many steps of the instance itself are looked at; reading and ordering them takes 50 ms.
@@ -16,7 +16,7 @@ _STEPS: Final = 1_500
 _EVERY_NAME: Final = 2_000
 
 
-def run_graph(reader: StoreReader, context: RunContext) -> GraphView | None:
+def run_graph(reader: SqliteReader, context: RunContext) -> GraphView | None:
     """None where no step has started yet."""
     key = context.key
     mine = reader.run_steps(key, _STEPS)

@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from stepwell.emulator.dashboard.parts.urls import RunAddress, Urls
 from stepwell.emulator.dashboard.runs.saved_reader import SavedReader
+from stepwell.emulator.storage.reader import SqliteReader
 from stepwell.emulator.storage.records import InstanceRow, WorkflowRow
-from stepwell.emulator.storage.store import StoreReader
 
-RunReader: TypeAlias = StoreReader | SavedReader
+RunReader: TypeAlias = SqliteReader | SavedReader
 
 
 @dataclass(frozen=True, slots=True)

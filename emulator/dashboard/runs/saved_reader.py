@@ -21,7 +21,7 @@ from stepwell.emulator.storage.view_records import EntryCounts, EventBrief, Size
 
 
 class SavedReader:
-    """Part of a `StoreReader`. It holds one instance, so keys are not looked at. What no file has is not there:
+    """Part of a `SqliteReader`. It holds one instance, so keys are not looked at. What no file has is not there:
     code, call sites, the contents of streams.
     """
 

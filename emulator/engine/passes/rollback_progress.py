@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.storage.records import EventType, HistoryRow
-from stepwell.emulator.storage.store import StoreReader
+from stepwell.emulator.storage.store import Store
 
 _T = EventType
 
@@ -36,7 +36,7 @@ class RollbackProgress:
     handlers: dict[int, HandlerProgress] = field(default_factory=dict)
 
 
-def rollback_progress(store: StoreReader, key: int) -> RollbackProgress:
+def rollback_progress(store: Store, key: int) -> RollbackProgress:
     """What the history says of the rollback that runs now; an earlier one, before a restart, does not count."""
     progress = RollbackProgress()
     for entry in _entries(store, key):
@@ -47,7 +47,7 @@ def rollback_progress(store: StoreReader, key: int) -> RollbackProgress:
     return progress
 
 
-def _entries(store: StoreReader, key: int) -> Iterator[HistoryRow]:
+def _entries(store: Store, key: int) -> Iterator[HistoryRow]:
     after = 0
     while page := store.history(key, after):
         yield from page
