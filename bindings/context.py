@@ -42,8 +42,8 @@ def calling_instance() -> tuple[str, str] | None:
     return (frame.workflow_name, frame.instance_id) if frame is not None else _remote_caller.get()
 
 
-#: Told of the start of each attempt, in its context.
+#: Called at the start of each attempt, in its context.
 at_attempt_start: ContextVar[Callable[[StepFrame], None] | None] = ContextVar("at_attempt_start", default=None)
 
-#: Told of the end of each attempt in the context that it was made in; None where nobody wants to know.
+#: Called at the end of each attempt, in its context. None if unused.
 at_attempt_end: ContextVar[Callable[[StepFrame], None] | None] = ContextVar("at_attempt_end", default=None)

@@ -1,4 +1,4 @@
-"""What user code raises is an error of its own, whatever its class: no order to end our coroutines or the process.
+"""Turns SystemExit, KeyboardInterrupt and the like from user code into ordinary errors.
 
 `KeyboardInterrupt`, `SystemExit` and `GeneratorExit` mean something to asyncio and to coroutines when they pass
 through them. So each place that calls user code turns them into an ordinary exception that is told by their names.
@@ -14,11 +14,11 @@ from stepwell.bindings.errors import error_info, stands_for
 
 
 class Escape(Exception):
-    """Stands for an exception that is no `Exception`; `error_info` gives what it stands for."""
+    """Wraps a user error that is not an `Exception`. `error_info` describes the original."""
 
 
 def as_ordinary(error: BaseException) -> Exception:
-    """The error of user code as an `Exception`. Raises it again when it is Ctrl-C after all."""
+    """Convert an error of user code to an `Exception`. Raises it again if it is a real Ctrl-C."""
     if issubclass(type(error), Exception):
         return cast(Exception, error)
     if is_ctrl_c(error):
@@ -35,7 +35,7 @@ def is_ctrl_c(error: BaseException) -> bool:
 
 
 def is_order(error: BaseException, task: asyncio.Task[Any] | None) -> bool:
-    """Whether an exception that passes through a coroutine of `task` is no error of user code in it."""
+    """True if an exception in a coroutine of `task` is no user error but a cancellation or a real Ctrl-C."""
     return is_ctrl_c(error) or (issubclass(type(error), GeneratorExit) and _is_being_closed(task))
 
 

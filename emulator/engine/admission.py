@@ -1,7 +1,7 @@
-"""Who may run now: slots of the concurrency limits, and the queue of those that wait for one.
+"""Concurrency slots, and the queue of instances that wait for one.
 
 Slots are held by instances that run, wait for a pause or roll back; sleeping, waiting and paused ones hold none.
-The queue lies in storage: resumed and woken instances come first, then new ones, each in order of creation.
+The queue is in the database: resumed and woken instances come first, then new ones, each in order of creation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Slots:
         self._freed: Callable[[int], None] | None = None
 
     def on_freed(self, callback: Callable[[int], None]) -> None:
-        """Calls back with the key of the Workflow whenever one of its slots becomes free."""
+        """Set the callback that receives the key of a Workflow when one of its slots becomes free."""
         self._freed = callback
 
     def change(self, workflow: int, by: int) -> None:
@@ -46,7 +46,7 @@ class Slots:
 
 
 class Admission:
-    """Decides, and counts who is queued; what it says the engine carries out."""
+    """Decides whether an instance starts or queues, and counts queued instances. The engine carries it out."""
 
     def __init__(self, slots: Slots, limits: Limits, queued: dict[int, int]) -> None:
         self._slots = slots
@@ -54,7 +54,7 @@ class Admission:
         self._queued: Counter[int] = Counter(queued)
 
     def may_run(self, workflow: WorkflowState) -> bool:
-        """Whether a slot is free for an instance of this Workflow; who is queued has to be asked apart."""
+        """True if a slot is free for an instance of this Workflow, regardless of the queue."""
         total = self._limits.concurrency
         if total is not None and self._slots.total >= total:
             return False
@@ -62,7 +62,7 @@ class Admission:
         return own is None or self._slots.busy(workflow.key) < own
 
     def may_overtake(self, workflow: WorkflowState) -> bool:
-        """Whether a new instance may start at once: a slot is free, and nobody waits for it."""
+        """True if a new instance may start immediately: a slot is free, and no instance is queued for it."""
         return self._queued[workflow.key] == 0 and self.may_run(workflow)
 
     def queued(self, workflow: int) -> int:
@@ -73,7 +73,7 @@ class Admission:
         return self._queued.total()
 
     def recount(self, queued: dict[int, int]) -> None:
-        """Takes over what storage says."""
+        """Load the counts from storage."""
         self._queued = Counter(queued)
 
     def joined(self, workflow: int) -> None:

@@ -1,4 +1,4 @@
-"""Making instances: validated requests become rows, and start as soon as a slot is free."""
+"""Creates instances: stores validated requests, and starts the instances when a slot is free."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stepwell.emulator.storage.records import EventType, InstanceRef, InstanceRo
 
 
 class Creation:
-    """Creates instances of any Workflow; what it returns is durable."""
+    """Creates instances of any Workflow. Returned instances are committed."""
 
     def __init__(self, core: Core, passes: Passes) -> None:
         self._core = core
@@ -51,9 +51,9 @@ class Creation:
         *,
         paused: bool = False,
     ) -> Instance:
-        """Creates one that begins with results of another. Raises `WorkflowError`.
+        """Create an instance with results of another one. Raises `WorkflowError`.
 
-        `paused`: it starts when it is resumed, and goes on where the results end.
+        `paused`: it starts when it is resumed, and continues where the results end.
         """
         await self._core.commits.writable()
         self._check_room(workflow, 1)
@@ -77,7 +77,7 @@ class Creation:
     async def create_batch(
         self, workflow: WorkflowState, requests: Sequence[CreateRequest], trigger: Trigger
     ) -> tuple[list[Instance], list[BatchError]]:
-        """Creates what can be created, all in one commit; the rest comes back as errors by position."""
+        """Create all valid instances in one commit. Returns the errors of the others by position."""
         await self._core.commits.writable()
         self._check_room(workflow, len(requests))
         made: list[tuple[Instance, RunEvent]] = []
@@ -124,7 +124,7 @@ class Creation:
             created_by=InstanceRef(*caller).to_json() if caller is not None else None,
             copied_from=InstanceRef(workflow.name, source.id).to_json() if source is not None else None,
         )
-        # Without a rank: started at once, or queued then; the start of the engine finds it if we die between.
+        # Stored without a rank, then started or queued. After a crash in between, the next start finds it.
         key = core.store.insert_instance(new, None)
         if key is None:
             return None
@@ -134,7 +134,7 @@ class Creation:
         return instance, run_event(workflow.name, request.id, now, request.params, cron)
 
     def _check_room(self, workflow: WorkflowState, count: int) -> None:
-        """The limits on how many are made: how fast, and how many may be queued."""
+        """Check the creation rate and the size of the queue."""
         limits, admission = self._core.limits, self._queue.admission
         is_full = limits.queue_max is not None and admission.queued_in_all + count > limits.queue_max
         if is_full and not admission.may_overtake(workflow):

@@ -52,7 +52,7 @@ class Engine:
         enforce_retention: bool = False,
         fire_schedules: bool = True,
     ) -> None:
-        """`enforce_retention`: finished instances are removed when the retention of the limits is over."""
+        """`enforce_retention`: also apply the default retention of the limits."""
         self.store = store
         self.clock = clock
         self.limits = limits or Limits()
@@ -81,7 +81,7 @@ class Engine:
 
     # -- Workflows
     def define(self, definition: WorkflowDefinition, runner: Runner | None, version: Version | None) -> None:
-        """Says what a Workflow is and which code runs it; called again when either changed.
+        """Define a Workflow and the code that runs it. Call it again when either changes.
 
         Instances that run go over to the new code, each after the step it is in. Without a runner (the class is
         gone, or not loaded yet) they are blocked until there is one.
@@ -117,11 +117,11 @@ class Engine:
             self.schedules.plan()
 
     def workflow(self, name: str, trigger: Trigger = Trigger.BINDING) -> Binding:
-        """The port of a Workflow. Raises `KeyError` when none of this name is defined."""
+        """The port of a Workflow. Raises `KeyError` for an unknown name."""
         return Binding(self._core, self._workflows[name], self.creation, self.commands, trigger)
 
     def find_workflow(self, name: str) -> Binding | None:
-        """The port of a Workflow, or None when none of this name is defined."""
+        """The port of a Workflow, or None for an unknown name."""
         return self.workflow(name) if name in self._workflows else None
 
     def workflows(self) -> list[WorkflowState]:
@@ -133,7 +133,7 @@ class Engine:
 
     # -- life
     async def start(self) -> None:
-        """Takes over what an earlier process left in storage, and goes on with it without being asked."""
+        """Start: continue the instances that an earlier process left in storage."""
         if not self._workflows:
             self.store.undefine_workflows()
         await self._passes.restore()
@@ -154,11 +154,11 @@ class Engine:
 
     @property
     def executing(self) -> int:
-        """Callbacks of steps and rollback handlers that run right now."""
+        """Number of running step callbacks and rollback handlers."""
         return self._passes.executing
 
     async def stop(self, grace_ms: int = 0) -> None:
-        """Stops: no step begins any more, callbacks get `grace_ms` to end and be recorded, passes are detached."""
+        """Stop: no new steps begin, running callbacks get `grace_ms` to finish, then all passes are detached."""
         self._travel.end()
         self.schedules.stop()
         self._passes.outcomes.retention.stop()
@@ -180,7 +180,7 @@ class Engine:
         deadline.cancel()
 
     def crash(self) -> None:
-        """For tests: stops like a killed process. What was not committed is lost."""
+        """Stop like a killed process, without the last commit (for tests)."""
         self._halt()
         self._core.commits.discard()
 
@@ -193,11 +193,11 @@ class Engine:
 
     @property
     def failure(self) -> BaseException | None:
-        """Why the engine has stopped by itself: the database could not be written."""
+        """The storage error that stopped the engine, or None."""
         return self._core.commits.failure
 
     def _stop_for_good(self, error: BaseException) -> None:
-        """What cannot be recorded must not happen: no callback runs any more."""
+        """Stop after a failed commit: no callback may run if its attempt can't be recorded."""
         _log.critical(
             "The engine has stopped: it can't write to the database (%s).",
             error,
@@ -209,17 +209,17 @@ class Engine:
 
     @property
     def damaged(self) -> frozenset[int]:
-        """Keys of the instances that cannot be read: they are left as they are stored."""
+        """Keys of the instances that can't be read. Their records stay unchanged."""
         return self._passes.table.aside
 
     @property
     def damage(self) -> str:
-        """What the check of the database found damaged; empty when it found nothing. For any thread."""
+        """Damage found by the check of the database; "" for none. Safe to read from any thread."""
         return self._core.store.damage
 
     @property
     def held(self) -> Hold | None:
-        """Why instances wait: the database cannot be written just now. For any thread."""
+        """Why the database can't be written at the moment, or None. Safe to read from any thread."""
         return self._core.commits.held
 
     def at_hold(self, callback: Callable[[], None]) -> None:
@@ -231,7 +231,7 @@ class Engine:
             callback()
 
     def at_failure(self, callback: Callable[[], None]) -> None:
-        """Calls back when the engine has stopped by itself."""
+        """Set the callback for an engine that stopped because of a storage error."""
         self._at_failure.append(callback)
 
     @property
@@ -250,28 +250,28 @@ class Engine:
         return await asyncio.create_task(self._passes.starter.follow_again(instance, runner))
 
     async def check_replay(self, key: int) -> ReplayCheck:
-        """Runs the code as it is now once more on an instance's stored results, and says where it differs first."""
+        """Replay an instance on the current code and its stored results; return the first difference."""
         instance = self._passes.table.load(key)
         if instance is None or instance.workflow.runner is None:
             raise not_found()
         return await check_replay(self._core, self._passes, instance, instance.workflow.runner)
 
     async def check_reload(self, name: str, runner: Runner) -> list[CannotFollow]:
-        """Pauses the unfinished instances of a Workflow that cannot follow new code. Call it before `define`."""
+        """Pause the unfinished instances of a Workflow that can't follow new code. Call it before `define`."""
         return await self.reload_check.check(self._workflows[name], runner)
 
     def look_again(self, key: int) -> None:
-        """For tests: an event that the instance waits for may be there, by a change of its modifications."""
+        """Check open waits again after a test has added mocked events."""
         self._passes.waker.wake(key)
 
     def observe(self, observer: Callable[[frozenset[int]], None]) -> None:
-        """Calls back after each commit with the keys of the instances that changed."""
+        """Set the callback that receives the keys of changed instances after each commit."""
         self._core.changes.observe(observer)
 
     # -- time
     @property
     def is_idle(self) -> bool:
-        """Whether nothing goes on without time or a call: every instance waits, is paused, queued or finished."""
+        """True if nothing happens without time or a call: all instances wait, are paused, queued or finished."""
         return self._travel.is_idle
 
     def _is_quiet(self) -> bool:
@@ -279,35 +279,35 @@ class Engine:
         return not (busy or self.schedules.firing or self.store.dirty or self._core.commits.waits)
 
     async def idle(self) -> None:
-        """Returns when nothing goes on any more by itself."""
+        """Wait until the engine is idle."""
         await self._travel.idle()
 
     def next_at(self) -> int | None:
-        """When something is due: a wake, a timeout, a schedule."""
+        """The next due time: of a wake, a timeout or a schedule."""
         return _earliest(self._next_wake(), self._core.callbacks.deadlines.next_at())
 
     def _next_wake(self) -> int | None:
         return _earliest(self._passes.waker.next_wake(), self.schedules.next_at())
 
     async def advance(self, ms: int) -> None:
-        """Moves the clock; what becomes due happens in order, each instance going on until it waits again."""
+        """Move the clock. Due work runs in order; each instance runs until it waits again."""
         await self._travel.advance(ms)
 
     async def advance_to_next(self) -> int | None:
-        """Moves the clock to what is due next; gives that time, or None when nothing is."""
+        """Move the clock to the next due time and return it; None if nothing is due."""
         return await self._travel.advance_to_next()
 
     @property
     def clock_move(self) -> Move | None:
-        """The move of the clock that goes on; None when none does."""
+        """The current move of the clock, or None."""
         return self._travel.under_way
 
     def stop_clock(self) -> None:
-        """Ends a move of the clock that goes on: it stands where it has come to."""
+        """Stop the current move of the clock at the time that it has reached."""
         self._travel.stop()
 
     def move_clock(self, at: int) -> None:
-        """Sets the time and wakes what is due by then; `idle` returns when that has gone on as far as it can."""
+        """Set the time and wake everything due by then. Await `idle` for the work to finish."""
         self._travel.move(at)
 
 

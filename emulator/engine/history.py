@@ -41,7 +41,7 @@ class Changes:
         self._changed.add(key)
 
     def observe(self, observer: Callable[[frozenset[int]], None]) -> None:
-        """Calls back after each commit with the keys of the instances that changed."""
+        """Set the callback that receives the keys of changed instances after each commit."""
         self._observers.append(observer)
 
     def publish(self) -> None:

@@ -1,4 +1,4 @@
-"""The statuses of an instance and what may be done to it in each: one table, asked by everybody.
+"""The statuses of an instance and the commands allowed in each: the only table of allowed transitions.
 
 The binding, the REST API and the buttons of the dashboard all go by `TABLE`. A command that is not in the row
 of a status is refused and changes nothing. Sources: the contract suite (areas pause, terminate, restart,
@@ -37,7 +37,7 @@ class Command(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a command is not possible: Cloudflare's code and text; `{status}` is filled in."""
+    """Why a command is rejected: Cloudflare's code and text, with a placeholder `{status}`."""
 
     code: str
     text: str
@@ -47,7 +47,7 @@ class Refusal:
 
 
 class Verdict(StrEnum):
-    """What a command does: it is carried out, or it succeeds without doing anything."""
+    """The effect of an accepted command: it is carried out, or it succeeds without an effect."""
 
     DO = "do"
     NOTHING = "nothing"
@@ -82,7 +82,7 @@ _FINISHED: Final[Mapping[Command, Verdict | Refusal]] = {
     Command.PAUSE: Verdict.NOTHING,
     Command.RESUME: _CANNOT_RESUME,
     Command.TERMINATE: _CANNOT_TERMINATE,
-    # Accepted silently by both engines; the event stays where nobody waits for it.
+    # Both of Cloudflare's engines accept the event silently and store it, although no step can receive it.
     Command.SEND_EVENT: Verdict.DO,
     **_RESTLESS,
 }
@@ -104,7 +104,7 @@ TABLE: Final[Mapping[Status, Mapping[Command, Verdict | Refusal]]] = {
     Status.TERMINATED: _FINISHED,
 }
 
-#: Where each status may lead; `None` is "not there". Checked at every change.
+#: The statuses that may follow each status; None means that the instance does not exist. Checked at every change.
 TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = {
     Status.QUEUED: frozenset({Status.RUNNING, Status.PAUSED, Status.ROLLING_BACK}) | FINITE,
     Status.RUNNING: frozenset(
@@ -122,16 +122,16 @@ TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = {
     Status.TERMINATED: frozenset({Status.QUEUED}),
 }
 
-#: These hold a slot of the concurrency limit.
+#: Instances in these statuses hold a concurrency slot.
 BUSY: Final = frozenset({Status.RUNNING, Status.WAITING_FOR_PAUSE, Status.ROLLING_BACK})
 
 
 class IllegalTransition(AssertionError):
-    """A bug of the engine: a status cannot follow that one."""
+    """A bug in the engine: an illegal change of the status."""
 
 
 def check(status: Status, command: Command) -> Verdict:
-    """What `command` does to an instance in `status`. Raises the `WorkflowError` that Cloudflare answers."""
+    """The effect of `command` on an instance in `status`. Raises Cloudflare's `WorkflowError` if it is rejected."""
     verdict = TABLE[status][command]
     if isinstance(verdict, Refusal):
         raise verdict.error(status)
@@ -139,7 +139,7 @@ def check(status: Status, command: Command) -> Verdict:
 
 
 def allowed(status: Status) -> dict[Command, str | None]:
-    """Every command with the reason why it is refused now, or None when it is possible (for buttons)."""
+    """For each command, the reason why it would be rejected now, or None if it is allowed (for buttons)."""
     answers: dict[Command, str | None] = {}
     for command, verdict in TABLE[status].items():
         if isinstance(verdict, Refusal):
@@ -150,6 +150,6 @@ def allowed(status: Status) -> dict[Command, str | None]:
 
 
 def check_transition(before: Status, after: Status) -> None:
-    """Raises `IllegalTransition` unless `after` may follow `before`."""
+    """Raise `IllegalTransition` unless `after` may follow `before`."""
     if after is not before and after not in TRANSITIONS[before]:
         raise IllegalTransition(f"{before} -> {after}")

@@ -52,11 +52,11 @@ class OneTest:
 
     # -- the end
     def summary(self) -> str:
-        """What happened to the instances, "" where there are none."""
+        """The history of all instances; "" if there are none."""
         return summary(self.emulation) if self.emulation.is_open else ""
 
     async def end(self, *, passed: bool) -> None:
-        """Closes everything. Raises what a test that passed has overlooked: `UnusedMocks`, `NotDeterministic`."""
+        """Close everything. Raises `UnusedMocks` or `NotDeterministic` for a test that passed."""
         __tracebackhide__ = True
         problems = unused_mocks(self.emulation) if passed and self.emulation.options.check_mocks else []
         await self.emulation.close()
@@ -75,7 +75,7 @@ class OneTest:
             self._loop.close()
 
     def abandon(self) -> None:
-        """After a test that did not get to run."""
+        """Clean up after a test that did not run."""
         self.emulation.abandon()
         if self._loop is not None:
             self._loop.close()

@@ -89,7 +89,7 @@ class Pace:
 
     # -- with time
     async def advance(self, ms: int) -> None:
-        """Moves the clock; what becomes due happens in order, each instance going on until it waits again."""
+        """Move the clock. Due work runs in order; each instance runs until it waits again."""
         await self._emulation.started()
         end = self._emulation.clock.now() + ms
         await self.settle()

@@ -17,7 +17,7 @@ class CreationRate:
         self._recent: dict[int, deque[int]] = {}
 
     def check(self, workflow: WorkflowState, count: int = 1) -> None:
-        """Raises `WorkflowError` (instance.rate_limited) when so many more are too many."""
+        """Raise `WorkflowError` (instance.rate_limited) if creating `count` more would exceed the limit."""
         most = workflow.limits.creation_rate
         if most is None:
             return

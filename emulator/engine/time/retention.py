@@ -1,4 +1,4 @@
-"""How long finished instances are kept, and removing those whose time is over."""
+"""Retention: deletes finished instances when their retention ends."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from stepwell.emulator.engine.instance import Instance
 from stepwell.emulator.engine.time.timers import Alarm
 from stepwell.emulator.storage.records import Status
 
-#: Removed in one turn of the loop.
+#: Instances deleted per turn of the loop.
 _AT_ONCE: Final = 500
 
 
 class Retention:
-    """Knows when a finished instance goes, and sees to it. Start-up finds what became due while nothing ran."""
+    """Deletes finished instances when their retention ends, also those that became due while Stepwell was down."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._alarm = Alarm(core.clock, self._expire)
 
     def expires_at(self, instance: Instance, status: Status, ended_at: int) -> int | None:
-        """When an instance that ends now goes; None for never.
+        """When an instance that ends now expires; None for never.
 
         The instance's own retention wins, then its Workflow's, then the limit in force (which holds only with the
         setting enforce_retention). A terminated instance counts as a success unless the compat switch says

@@ -1,8 +1,8 @@
-"""Moving the clock: what becomes due happens in its order, and what goes on then gets real time for it.
+"""Moves the clock. Due work runs in order and gets real time to finish.
 
-A step that works takes real time, which a moved clock does not give it. So before the clock comes to anything that
-is due it waits for what goes on: as long as anything changes, and some seconds longer. What has changed nothing by
-then may hang, and its own timeout counts as anything else that is due (case timeout-default).
+A running step needs real time, which moving the clock does not provide. So the clock waits for running code before
+each due time: as long as anything changes, plus a few seconds. Code that has changed nothing by then may hang; its
+own timeout is then treated like other due times (case timeout-default).
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.time.clock_moves import ClockMoves
 from stepwell.emulator.engine.time.timers import Alarm, Deadline
 
-#: Where the clock's skew is kept across restarts.
+#: The setting in storage that holds the clock's skew across restarts.
 SKEW_SETTING: Final = "clock_skew_ms"
-#: Real time in which something must change, so that what goes on is waited for: before something that is due...
+#: The clock waits for running code while anything changes within this real time: before a due time...
 _PATIENCE_NS: Final = 5_000_000_000
-#: Turns of the loop without a pause while it waits for that.
+#: For this many turns, the loop is polled without pauses.
 _TURNS_WITHOUT_PAUSE: Final = 200
-#: ...where nothing is...
+#: ...if nothing is due...
 _MOMENT_NS: Final = 100_000_000
-#: ...but in all no longer than this: a Workflow may go on for ever.
+#: ...and never longer than this in total, because a Workflow may run forever.
 _LONGEST_NS: Final = 120_000_000_000
-#: How often a faster clock's time is kept, in real time: a crash loses no more.
+#: How often the skew of a faster clock is stored, in real time. A crash loses at most this much.
 _KEPT_EVERY_MS: Final = 1_000
-#: 9000-01-01: the clock is not moved to times that cannot be written as a date.
+#: 9000-01-01. Python dates end with the year 9999, and deadlines lie after the clock's time.
 LATEST: Final = 221_845_392_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A move of the clock that goes on: `woken` counts the instances that it has woken so far."""
+    """A move of the clock in progress. `woken` counts the instances woken so far."""
 
     start: int
     end: int
     woken: int
 
     def share(self, now: int) -> float:
-        """How much of the way is behind, from 0 to 1."""
+        """Progress from 0 to 1."""
         return min(1.0, max(0.0, (now - self.start) / max(1, self.end - self.start)))
 
 
@@ -68,9 +68,9 @@ class TimeTravel:
         self._core = core
         self._moves = moves
         self._outlook = outlook
-        #: Attempts that were waited for in vain.
+        #: Attempts that did not finish while the clock waited for them.
         self._hanging: frozenset[Deadline] = frozenset()
-        #: Where the move that goes on leads to; None between moves.
+        #: The target of the current move; None between moves.
         self.bound_for: int | None = None
         self._moving = self._stopped = False
         self._kept = Alarm(core.clock, self.keep_scaled)
@@ -78,13 +78,13 @@ class TimeTravel:
 
     @property
     def under_way(self) -> Move | None:
-        """The move that goes on; None between moves."""
+        """The current move; None between moves."""
         if self.bound_for is None:
             return None
         return Move(self._began_at, self.bound_for, self._outlook.woken() - self._woken_before)
 
     def _begin(self, end: int | None) -> None:
-        """Raises `EngineError` while another move goes on: two would overwrite each other's end."""
+        """Raise `EngineError` during another move: the two would overwrite each other's target."""
         if self._moving:
             heading = "" if self.bound_for is None else f" to {iso(self.bound_for)}"
             raise EngineError(
@@ -96,17 +96,17 @@ class TimeTravel:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing goes on without time or a call: every instance waits, is paused, queued or finished."""
+        """True if nothing happens without time or a call: all instances wait, are paused, queued or finished."""
         return self._going_on() <= 0 and self._outlook.is_quiet()
 
     def _going_on(self) -> int:
-        """Instances whose code goes on by itself."""
+        """Number of instances whose code is running."""
         return self._core.slots.total - self._core.parked
 
     async def idle(self) -> None:
-        """Returns when nothing goes on any more by itself.
+        """Wait until the engine is idle.
 
-        Code of users that awaits something of its own (a request, a timer) counts as going on.
+        User code that awaits something other than a step (a request, a timer) is not idle.
         """
         while not self.is_idle:
             await turns(2)
@@ -114,9 +114,9 @@ class TimeTravel:
                 await breathe()
 
     async def advance(self, ms: int) -> None:
-        """Moves the clock; what becomes due happens in order, each instance going on until it waits again.
+        """Move the clock. Due work runs in order; each instance runs until it waits again.
 
-        It comes less far when it is stopped. Raises `EngineError` while another move goes on.
+        `stop()` ends the move early. Raises `EngineError` during another move.
         """
         end = self._core.clock.now() + ms
         _check(end)
@@ -127,7 +127,7 @@ class TimeTravel:
             self._end_move()
 
     def stop(self) -> None:
-        """Ends a move that goes on: the clock stands where it has come to."""
+        """Stop the current move at the time that it has reached."""
         self._stopped = True
 
     async def _advance(self, end: int, skew_ms: int) -> None:
@@ -142,18 +142,18 @@ class TimeTravel:
                 self.move(at)
                 await self._gone_on(_MOMENT_NS)
         if isinstance(self._core.clock, SystemClock):
-            # Real time has passed meanwhile; the clock is moved by all of `ms` nevertheless.
+            # Real time has passed during the move; the clock is still moved by the full `ms`.
             self._skew_by(self._core.clock, skew_ms - self._core.clock.skew_ms)
         self.move(end)
         await self._gone_on(_MOMENT_NS)
 
     def _due_by(self, end: int) -> int | None:
-        """When the first thing is due, if that is no later than `end`."""
+        """The earliest due time up to `end`, or None."""
         at = self._outlook.next_at()
         return at if at is not None and at <= end else None
 
     async def advance_to_next(self) -> int | None:
-        """Moves the clock to what is due next, unless it is stopped; gives that time, or None when nothing is."""
+        """Move the clock to the next due time and return it. None if nothing is due, or the move was stopped."""
         self._begin(self._next_at())
         try:
             await self._gone_on(_PATIENCE_NS)
@@ -176,7 +176,7 @@ class TimeTravel:
         return self._outlook.next_wake() if real else self._outlook.next_at()
 
     def move(self, at: int) -> None:
-        """Sets the time and wakes what is due by then; `idle` returns when that has gone on as far as it can."""
+        """Set the time and wake everything due by then. Await `idle` for the work to finish."""
         clock = self._core.clock
         if isinstance(clock, VirtualClock):
             clock.move_to(at)
@@ -187,7 +187,7 @@ class TimeTravel:
         self._outlook.wake_due()
 
     async def _gone_on(self, patience_ns: int) -> None:
-        """Everything has gone on as far as it can without more time, or has not for that long."""
+        """Wait until running code is idle, or has changed nothing for long enough."""
         if isinstance(self._core.clock, VirtualClock):
             await self.idle()
             return
@@ -207,13 +207,13 @@ class TimeTravel:
         while not longest.over and not (patience.over and self._outlook.is_quiet()):
             if self._stopped or self.is_idle or self._only_hangs():
                 return True
-            # Most wakes need some turns of the loop and no real time: to wait for that takes longer than the wake.
+            # Most wakes need a few turns of the loop and no real time; a pause would take longer than the wake.
             await (turns(1) if turned < _TURNS_WITHOUT_PAUSE else breathe())
             turned += 1
         return False
 
     def _only_hangs(self) -> bool:
-        """Whether all that goes on was waited for already."""
+        """True if the clock has already waited for all code that is still running."""
         if not self._hanging or not self._outlook.is_quiet():
             return False
         pending = self._core.callbacks.deadlines.pending()
@@ -224,7 +224,7 @@ class TimeTravel:
         return clock.skew_ms if isinstance(clock, SystemClock) else 0
 
     def keep_scaled(self) -> None:
-        """Of a clock that runs faster than real time: keeps how far ahead it is, so that it never goes back."""
+        """Store the skew of a clock that runs faster than real time, so it never goes back after a restart."""
         clock = self._core.clock
         if isinstance(clock, SystemClock) and clock.scale != 1:
             self._core.store.put_setting(SKEW_SETTING, str(clock.skew_ms))
@@ -240,7 +240,7 @@ class TimeTravel:
         self._kept.cancel()
 
     def _skew_by(self, clock: SystemClock, ms: int) -> None:
-        """Moves real time forward; what the move comes to is kept for the next process."""
+        """Move the real clock forward, and store its skew for the next process."""
         start = clock.now()
         clock.move(max(ms, 0))
         self._moves.note(start, start + ms)

@@ -1,4 +1,4 @@
-"""Finds a runtime that is caught in an endless loop, and tells how long one stood still.
+"""Detects hung runtimes and measures how long they were paused.
 
 A runtime in an endless loop answers no ping while it uses the CPU. It is given the CPU time of an invocation,
 however long that takes on a busy machine. One that a debugger has stopped is deaf too, but idle: it is left alone,
@@ -17,21 +17,21 @@ from stepwell.emulator.clock import monotonic_ns
 from stepwell.emulator.worker.host import HostCrashed
 
 _INTERVAL_S: Final = 1.0
-#: How long a runtime that is well takes to answer, at most; looking at the CPU time reads much of /proc.
+#: Longest response time of a healthy runtime. Only after it the CPU time is checked, which reads much of /proc.
 _WELL_S: Final = 0.25
-#: A deaf runtime is looked at so often.
+#: How often an unresponsive runtime is checked.
 _LOOK_S: Final = 0.5
-#: The share of CPU time below which a deaf runtime stands still. A debugger uses some itself; without one only a
-#: process that the system has stopped uses none, and an endless loop on a busy machine may get little.
+#: Below this share of CPU time, an unresponsive runtime counts as paused. A debugger uses some CPU itself. Without
+#: a debugger, only a stopped process uses none, while an endless loop on a busy machine may get little.
 _STANDS_IN_DEBUGGER: Final = 0.5
 _STANDS: Final = 0.001
-#: So many standstills are remembered.
+#: Maximum number of pauses that are remembered.
 _REMEMBERED: Final = 1_000
 
 
 class Pinged(Protocol):
     async def ping(self) -> None:
-        """Returns at the answer. Raises `HostCrashed` when the runtime is gone."""
+        """Wait for the response. Raises `HostCrashed` if the runtime is gone."""
         ...
 
 
@@ -59,11 +59,11 @@ class Watchdog:
         self._inspected = inspected
         self._task: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
-        #: Ends at the next look, with whether the runtime stands.
+        #: Resolved at the next check: True if the runtime is paused.
         self._look: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._heard_at = monotonic_ns()
         self._standstills: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
-        #: Answers so far.
+        #: Number of responses so far.
         self.pongs = 0
 
     def start(self) -> None:
@@ -74,9 +74,9 @@ class Watchdog:
             self._task.cancel()
 
     async def stood_ms(self, since_ns: int) -> int:
-        """For how many ms the runtime has stood still since `since_ns` of `monotonic_ns`.
+        """How many ms the runtime has been paused since `since_ns` of `monotonic_ns`.
 
-        While it stands, waits until it goes on.
+        If it is paused now, wait until it continues.
         """
         self._hurry.set()
         while await self._next_look():
@@ -85,7 +85,7 @@ class Watchdog:
         return stood_ns // 1_000_000
 
     async def _next_look(self) -> bool:
-        """Whether the runtime stands; a watch that is over says no."""
+        """True if the runtime is paused. False after the end of the watch."""
         if self._task is None or self._task.done():
             return False
         look = self._look
@@ -113,7 +113,7 @@ class Watchdog:
             waiting.cancel()
 
     async def _answers(self) -> bool:
-        """Whether a ping was answered, however late; False if the runtime hangs."""
+        """True if the ping was answered, however late; False if the runtime hangs."""
         ping = asyncio.ensure_future(self._pinged.ping())
         try:
             await asyncio.wait([ping], timeout=min(_WELL_S, self._patience_s))
@@ -128,14 +128,14 @@ class Watchdog:
         return True
 
     async def _outlasted(self, ping: asyncio.Future[None]) -> bool:
-        """Looks at a deaf runtime until it answers; False when it has used up its CPU time."""
+        """Check an unresponsive runtime until it responds. False if it has used up its CPU time."""
         used_s = 0.0
         while not ping.done():
             before, looked_at = self._measured.cpu_seconds(), monotonic_ns()
             await asyncio.wait([ping], timeout=min(_LOOK_S, self._patience_s))
             after, now = self._measured.cpu_seconds(), monotonic_ns()
             passed_s = (now - looked_at) / 1e9
-            # Where the system does not say, a deaf runtime counts as busy.
+            # If the CPU time is unknown, an unresponsive runtime counts as busy.
             look_s = passed_s if before is None or after is None else after - before
             stands = look_s < passed_s * (_STANDS_IN_DEBUGGER if self._inspected else _STANDS)
             used_s = 0.0 if stands and self._inspected else used_s + look_s
