@@ -80,7 +80,7 @@ class StepFunction:
         # Not async itself: called in gather(), its caller is gone by the time it runs.
         if arguments or keywords:
             raise TypeError(
-                f"step {self._name!r} was called with arguments. A step is called without: its parameters are "
+                f"step {self._name!r} was called with arguments. Call it without arguments: its parameters are "
                 "filled with the results of steps, and it can read the variables around it"
             )
         site = site_of_caller()

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _CAME_BACK: Final = 70
 
 _MESSAGE: Final = (
-    "The process {} was made with os.fork(){} and returned into Stepwell, so it was ended; Stepwell itself goes "
-    "on. End a child with os._exit(), or use subprocess or multiprocessing.\n"
+    "The process {} was created with os.fork(){} and returned into Stepwell, so it was ended. Stepwell continues. "
+    "End a child with os._exit(), or use subprocess or multiprocessing.\n"
 )
 
 

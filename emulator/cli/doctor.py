@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--env", "-e", help="Environment of the wrangler configuration.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def doctor(path: Path | None, config: str | None, env: str | None, as_json: bool) -> None:
-    """Show versions, tools, project, runtime, port and state folder, and what is wrong with them.
+    """Show versions, tools, project, runtime, port and state folder, and problems with them.
 
     Nothing is started or written, and values of variables and secrets are not shown.
     """

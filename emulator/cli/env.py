@@ -14,7 +14,7 @@ from stepwell.emulator.cli.main import fail
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--persist-to", type=click.Path(path_type=Path), help="State folder of the running stepwell dev.")
 def env(path: Path | None, persist_to: Path | None) -> None:
-    """Print the variables with which a dev server that you start yourself uses the running Stepwell.
+    """Print environment variables that connect your own dev server to the running Stepwell.
 
     Start `stepwell dev --attach` first, then run `eval "$(stepwell env)"` in the dev server's terminal.
     """

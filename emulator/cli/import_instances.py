@@ -37,7 +37,7 @@ def import_instances(
 ) -> None:
     """Import instances of WORKFLOW by their IDs, or from files, as frozen copies.
 
-    The token is read from CLOUDFLARE_API_TOKEN and stored nowhere. Imported instances never run; the dashboard
+    The token is read from CLOUDFLARE_API_TOKEN and never stored. Imported instances never run; the dashboard
     shows them, `stepwell replay` runs today's code on them.
     """
     from stepwell.emulator.app.import_command import ImportOptions, run_import

@@ -32,7 +32,7 @@ def instances() -> None:
 @click.option(
     "--created-by",
     metavar="NAME[/ID]",
-    help="Only instances that an instance of Workflow NAME, or that with this ID, created. Stepwell only.",
+    help="Only instances created by Workflow NAME, or by its instance ID. Stepwell only.",
 )
 @click.option("--date-start", help="Only instances created at or after this date or time (ISO 8601, UTC).")
 @click.option(

@@ -25,7 +25,7 @@ from stepwell.emulator.cli.main import fail
 def replay(
     histories: tuple[str, ...], config: str | None, env: str | None, as_json: bool, junit: Path | None
 ) -> None:
-    """Run today's code on HISTORIES: files, folders, or names of Workflows.
+    """Replay HISTORIES on the current code: files, folders, or names of Workflows.
 
     Without HISTORIES: all files in the project's folder histories/ and all imported instances. No step that has a
     result is called. Reports the first call in which the code differs from the history.

@@ -146,7 +146,7 @@ class _Shown:
             except WRONG as error:
                 if "opened" not in request.path_params:
                     _log.exception("%s failed", request.url.path)
-                    text = f"Something that is stored cannot be read: {error!r}. The terminal shows where."
+                    text = f"Can't read stored data: {error!r}. See the terminal for details."
                     return await run_in_threadpool(self._missing, request, text, "Not readable", 500)
                 text = f"The file is incomplete or invalid: {error!r}"
                 return await run_in_threadpool(self._missing, request, text)

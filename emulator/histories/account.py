@@ -119,14 +119,14 @@ class Account:
         response = self._get(path, query)
         if response.status_code in (401, 403):
             raise ImportFailed(
-                f"{self.origin} refused the token (HTTP {response.status_code}). Set CLOUDFLARE_API_TOKEN to a "
+                f"{self.origin} rejected the token (HTTP {response.status_code}). Set CLOUDFLARE_API_TOKEN to a "
                 "token that may read Workers Scripts in this account."
             )
         try:
             body = response.json()
         except ValueError:
             raise ImportFailed(
-                f"{self.origin} did not answer with JSON (HTTP {response.status_code}): {_short(response.text)}. "
+                f"{self.origin} did not return JSON (HTTP {response.status_code}): {_short(response.text)}. "
                 "Check --api-base-url."
             ) from None
         if response.status_code == httpx.codes.NOT_FOUND:
@@ -149,19 +149,21 @@ class Account:
                 if failures >= _ATTEMPTS:
                     reason = str(error) or type(error).__name__
                     raise ImportFailed(
-                        f"No answer from {self.origin}: {reason}. Tried {_ATTEMPTS} times."
+                        f"No response from {self.origin} after {_ATTEMPTS} attempts: {reason}."
                     ) from None
                 continue
             if response.status_code != httpx.codes.TOO_MANY_REQUESTS:
                 return response
             waits += 1
             if waits > _MOST_WAITS:
-                raise ImportFailed(f"{self.origin} still limits the rate of requests after {_MOST_WAITS} waits.")
+                raise ImportFailed(
+                    f"{self.origin} is still rate-limiting after {_MOST_WAITS} waits. Try again later."
+                )
             self._wait(response.headers.get("retry-after", ""))
 
     def _wait(self, retry_after: str) -> None:
         seconds = min(int(retry_after), _MOST_WAIT_S) if retry_after.isdecimal() else _WAIT_S
-        self._report(f"{self.origin} limits the rate of requests: waiting {seconds} s.")
+        self._report(f"{self.origin} is rate-limiting requests. Waiting {seconds} s.")
         self._pause(seconds)
 
 

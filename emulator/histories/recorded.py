@@ -45,5 +45,7 @@ def _answered(row: StepRow, answer: object) -> StepRow:
     try:
         text = encode(answer)
     except (TypeError, NotSerialisable) as error:
-        raise NotARun(f'The answer for "{row.public_name}" is no value that a step can return: {error}') from None
+        raise NotARun(
+            f'The answer for "{row.public_name}" is not a value that a step can return: {error}'
+        ) from None
     return replace(row, output=text, stream=None, sensitive=False)

@@ -224,7 +224,7 @@ class SqliteReader(ViewReads):
         try:
             return self._step_of(row)
         except (LookupError, TypeError, ValueError) as error:
-            raise Damaged(f"The database is damaged: a step has values that cannot be ({error!r}).") from None
+            raise Damaged(f"The database is damaged: a step has invalid values ({error!r}).") from None
 
     def _step_of(self, row: Row) -> StepRow:
         (seq, kind, name, count, parent, state, attempts, started, ended, due, rollback, config, *rest) = row
@@ -298,7 +298,7 @@ def _status(key: int, code: Any) -> Status:
         status: Status = STATUS_OF_CODE[code]
     except (LookupError, TypeError):
         raise Damaged(
-            f"The database is damaged. The instance {key} has values that cannot be (status {code!r})."
+            f"The database is damaged. The instance {key} has invalid values (status {code!r})."
         ) from None
     return status
 
@@ -315,9 +315,7 @@ def _instance(row: Row) -> InstanceRow:
         values[3] = STATUS_OF_CODE[values[3]]
         values[12] = TRIGGER_OF_CODE[values[12]]
     except (LookupError, TypeError) as error:
-        raise Damaged(
-            f"The database is damaged. The instance {row[0]} has values that cannot be ({error})."
-        ) from None
+        raise Damaged(f"The database is damaged. The instance {row[0]} has invalid values ({error}).") from None
     return InstanceRow(*values)
 
 

@@ -224,7 +224,7 @@ def _status(name: str) -> Status:
     try:
         return Status(name)
     except ValueError:
-        raise ValueError(f'"{name}" is no status; there are {", ".join(Status)}') from None
+        raise ValueError(f'Unknown status "{name}". Statuses: {", ".join(Status)}') from None
 
 
 class Instance(Observed, WorkflowInstance):

@@ -106,7 +106,7 @@ def _compat_problem(value: Any) -> str:
         row = _SWITCHES.get(name)
         if row is None:
             hint = _hint(str(name), _SWITCHES)
-            return f"compat: there is no switch {name!r}; the switches are {', '.join(_SWITCHES)}. {hint}".rstrip()
+            return f"compat: unknown switch {name!r}. Switches: {', '.join(_SWITCHES)}. {hint}".rstrip()
         if not _is_value_of(row, given):
             return f"compat: {name} is {given!r}; expected {_expected(row)}"
     return ""
@@ -173,4 +173,4 @@ def where_searched(test_file: Path) -> str:
     folders = searched_folders(test_file)
     names = f"{', '.join(CONFIGS[:-1])} or {CONFIGS[-1]}"
     above = f" nor in the folders above it, up to {folders[-1]}" if len(folders) > 1 else ""
-    return f"there is no {names} in {folders[0]}{above}"
+    return f"no {names} in {folders[0]}{above}"

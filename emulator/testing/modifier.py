@@ -132,7 +132,7 @@ def _event(event: object, payload: object) -> tuple[str, MockedEvent]:
         at = _timestamp(event.get("timestamp"))
         payload, event = event.get("payload", _ABSENT), event.get("type")
     if not isinstance(event, str):
-        raise TypeError(f'{event!r} is no type of events; expected {{"type": "...", "payload": ...}}')
+        raise TypeError(f'invalid event {event!r}: expected {{"type": "...", "payload": ...}}')
     return event, MockedEvent(_encoded(payload), at)
 
 
@@ -161,4 +161,4 @@ def _info(error: object) -> ErrorInfo:
         return error_info(error)
     if isinstance(error, Mapping):
         return ErrorInfo(str(error.get("name", "Error")), str(error.get("message", "")))
-    raise TypeError(f'{error!r} is no error; expected an exception, or {{"name": "...", "message": "..."}}')
+    raise TypeError(f'invalid error {error!r}: expected an exception, or {{"name": "...", "message": "..."}}')

@@ -85,7 +85,7 @@ class Steps(Sequence[Step]):
         if found is None:
             known = [step.public_name for step in self._steps]
             hint = did_you_mean(wanted if isinstance(wanted, str) else wanted[0], self.names)
-            raise UnknownStep(f"no step {wanted!r}; there are {', '.join(known) or 'none'}. {hint}".rstrip())
+            raise UnknownStep(f"no step {wanted!r}. Steps: {', '.join(known) or 'none'}. {hint}".rstrip())
         return found
 
     def _find(self, wanted: str | tuple[str, int]) -> Step | None:

@@ -106,12 +106,12 @@ class Workflows:
         if not known:
             searched = f" and {self._where_searched}" if self._where_searched else ""
             return (
-                f"there is no Workflow {name}: this test has defined none{searched}. Set workflow_project in "
+                f"unknown Workflow {name}: this test defines no Workflows{searched}. Set workflow_project in "
                 "pytest's configuration to the folder of the Worker, or use workflows.load(...) or "
                 "workflows.define(...)"
             )
         hint = did_you_mean(name, known)
-        return f"there is no Workflow {name}; there are {', '.join(known)}. {hint}".rstrip()
+        return f"unknown Workflow {name}. Workflows: {', '.join(known)}. {hint}".rstrip()
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._emulation.bindings()]

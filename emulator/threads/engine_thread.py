@@ -90,7 +90,7 @@ async def _run(
     except Exception as error:  # noqa: BLE001 - raised again on the caller's loop
         _report(caller, _fail, answer, error)
     except asyncio.CancelledError:
-        _report(caller, _fail, answer, EngineStopped("the engine stopped before the call was done"))
+        _report(caller, _fail, answer, EngineStopped("the engine stopped before the call finished"))
         raise
     else:
         _report(caller, _succeed, answer, result)

@@ -207,7 +207,7 @@ class NeighbourWorkflow:
     def _absent(self) -> WorkflowError:
         return WorkflowError(
             f'The Workflow "{self._name}" belongs to the Worker "{self._worker}", which is not running. '
-            "Start it with `stepwell dev` in its project; this run finds it then.",
+            "Start it with `stepwell dev` in its project; this process then finds it.",
             code="workflow.not_running",
         )
 

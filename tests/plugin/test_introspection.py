@@ -367,9 +367,9 @@ async def test_a_step_is_named_by_a_name_or_an_object(counts) -> None:
 
     with pytest.raises(TypeError, match=r"invalid step 5: expected a name or"):
         await introspector.modify(lambda m: m.mock_step_result(5, 1))
-    with pytest.raises(TypeError, match="is no type of events"):
+    with pytest.raises(TypeError, match="invalid event"):
         await introspector.modify(lambda m: m.mock_event({"payload": 1}))
-    with pytest.raises(TypeError, match="is no error"):
+    with pytest.raises(TypeError, match="invalid error"):
         await introspector.modify(lambda m: m.mock_step_error("charge", "boom"))
 
 

@@ -40,7 +40,7 @@ def test_a_test_without_a_project_says_where_it_looked(tmp_path: Path) -> None:
 
     text = run_pytest(tmp_path / "tests").cases["test_it"].text
 
-    assert "there is no Workflow ORDERS: this test has defined none" in text
+    assert "unknown Workflow ORDERS: this test defines no Workflows" in text
     assert f"wrangler.jsonc, wrangler.json or wrangler.toml in {tmp_path}/tests nor in the folders above it" in text
     assert f"up to {tmp_path}." in text
 
@@ -55,7 +55,7 @@ def test_a_test_without_a_project_says_where_it_looked(tmp_path: Path) -> None:
         ("limits={'stepz': 1}", 'Unknown limit "stepz". Limits: steps,'),
         ("limits={'steps': 'many'}", "expected a whole number of 0 or more"),
         ("limits=5", 'expected a dict such as {"steps": 100}'),
-        ("compat={'reject': True}", "there is no switch 'reject'; the switches are default_retry_delay,"),
+        ("compat={'reject': True}", "unknown switch 'reject'. Switches: default_retry_delay,"),
         ("compat={'reject_cycles': 'yes'}", "reject_cycles is 'yes'; expected True or False"),
         ("compat={'terminated_retention': 'never'}", "expected one of 'success', 'error'"),
         ("env='staging'", "production"),

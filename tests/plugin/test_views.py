@@ -64,9 +64,7 @@ async def test_an_unknown_step_is_named_with_those_that_there_are(workflows) -> 
     with pytest.raises(UnknownStep) as unknown:
         steps["chrage"]
 
-    assert str(unknown.value) == (
-        "no step 'chrage'; there are charge-1, charge-2, secret-1. Did you mean \"charge\"?"
-    )
+    assert str(unknown.value) == ("no step 'chrage'. Steps: charge-1, charge-2, secret-1. Did you mean \"charge\"?")
 
 
 async def test_a_sensitive_output_is_not_shown(workflows) -> None:

@@ -127,7 +127,7 @@ def _list_rows() -> list[Endpoint]:
     direction = Query("direction", OneOf(("asc", "desc")), "Oldest or newest first. Default: desc.")
     triggers = tuple(map(str, Trigger))
     trigger = Query("trigger", OneOf(triggers), "Only instances created in this way. Stepwell only.")
-    creator = "Only instances that an instance of this Workflow created; NAME/ID: that one instance. Stepwell only."
+    creator = "Only instances created by this Workflow (NAME), or by one of its instances (NAME/ID). Stepwell only."
     filters = (kinds.STATUS, kinds.DATE_START, kinds.DATE_END, trigger, Query("created_by", Text(), creator))
     return [
         Endpoint(

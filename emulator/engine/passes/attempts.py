@@ -378,7 +378,7 @@ def _tell_end(frame: StepFrame) -> None:
     try:
         tell(frame)
     except Exception:  # noqa: BLE001 - the stream may raise anything
-        _log.exception('The last output of the step "%s" could not be written.', frame.step)
+        _log.exception('Could not write the last output of the step "%s".', frame.step)
 
 
 def _called(callback: StepCallback, context: StepContext) -> Any:

@@ -318,12 +318,12 @@ async def run_callback(runner: Runner, recorded: Recorded, step: str, clock: Clo
     verdict = steps.judge(await _followed(runner, recorded, clock, steps))
     if steps.ran is None:
         why = str(verdict.question or verdict.difference) or f"none of its {verdict.steps} calls has that name"
-        raise NotReached(f'the code does not come to the step "{step}" on this history: {why}')
+        raise NotReached(f'the code does not reach the step "{step}" on this history: {why}')
     return await steps.ran
 
 
 class NotReached(Exception):
-    """The code does not come to the step that was asked for."""
+    """The code does not reach the requested step."""
 
 
 async def _followed(

@@ -70,13 +70,13 @@ class WorkerLoop(_Loop):
         except (KeyboardInterrupt, SystemExit) as error:
             if is_ctrl_c(error):
                 raise
-            _log.error("Uncaught in a task of the Worker; Stepwell goes on.\n%s", error_text(error).rstrip())
+            _log.error(
+                "Uncaught error in a task of the Worker; Stepwell continues.\n%s", error_text(error).rstrip()
+            )
 
     def stop(self) -> None:
         if is_in_worker():
-            raise RuntimeError(
-                "A Worker cannot stop the event loop that it runs on: other instances run on it, too"
-            )
+            raise RuntimeError("A Worker can't stop the event loop, because other instances run on it too")
         super().stop()
 
 
@@ -128,7 +128,7 @@ async def _and_end_the_rest(main: Coroutine[Any, Any, None], loop: WorkerLoop, l
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # said below, with its name
         if left:
             names = ", ".join(sorted({getattr(task.get_coro(), "__qualname__", "a task") for task in left}))
-            _log.debug("tasks of the Worker go on although they were cancelled: %s", names)
+            _log.debug("tasks of the Worker are still running after they were cancelled: %s", names)
 
 
 def _others(loop: WorkerLoop) -> set[asyncio.Task[Any]]:

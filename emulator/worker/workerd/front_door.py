@@ -92,7 +92,7 @@ class FrontDoor:
             answers = ErrorAnswers(send, scope, doors.key, self._worker, mapped)
             await self._pass(doors, scope, receive, answers, serving)
         except HostCrashed as error:
-            await _refuse(scope, receive, send, 503, f"The Worker cannot be reached: {error}")
+            await _refuse(scope, receive, send, 503, f"Can't reach the Worker: {error}")
         finally:
             serving.requests -= 1
             serving.request_ended()
@@ -113,7 +113,7 @@ class FrontDoor:
             if again is not None and (not error.sent or scope["method"] in _REPEATABLE):
                 await self._pass(await _started(again, self._worker, doors), scope, receive, send, None)
             else:
-                await _refuse(scope, receive, send, 502, f"The Worker gave no answer: {error}")
+                await _refuse(scope, receive, send, 502, f"The Worker did not respond: {error}")
 
 
 async def _started(serving: Serving, worker: str, failed: RuntimeEndpoints | None = None) -> RuntimeEndpoints:

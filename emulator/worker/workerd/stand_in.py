@@ -37,7 +37,7 @@ from stepwell.emulator.worker.workerd.wire import error_info, read_frame, write_
 _PATH: Final = "/__stepwell/use"
 #: How long synchronous code waits for a binding, in seconds.
 _PATIENCE_S: Final = 60
-_ENDED: Final = "The runtime that held the binding has ended or was started again with new code. Try again."
+_ENDED: Final = "The runtime of the binding has ended or was restarted with new code. Try again."
 
 
 class _Line:
@@ -172,7 +172,7 @@ class StandIn:
         generation = self._runtime.generation
         doors = None if generation is None else generation.doors(self.name)
         if doors is None:
-            raise JsException(ErrorInfo("Error", "The runtime that holds the binding is being started."))
+            raise JsException(ErrorInfo("Error", "The runtime of the binding is starting."))
         head, body = read_frame(_post(doors, _used(doors, call)))
         if "error" in head and generation is not None:
             raise JsException(generation.map_info(self.name, error_info(head["error"])))
@@ -206,7 +206,7 @@ class StandIn:
                 generation = await self._generation()
             return await generation.ready(self.name)
         except (WorkerLoadError, HostCrashed) as error:
-            raise JsException(ErrorInfo("Error", f"The binding cannot be reached: {error}")) from None
+            raise JsException(ErrorInfo("Error", f"Can't reach the binding: {error}")) from None
 
     async def _connected(self) -> _Line:
         async with self._starting:
@@ -221,7 +221,7 @@ class StandIn:
             generation = await self._generation()
             socket = await (await generation.ready(self.name)).open_runs()
         except (WorkerLoadError, HostCrashed, OSError) as error:
-            raise JsException(ErrorInfo("Error", f"The binding cannot be reached: {error}")) from None
+            raise JsException(ErrorInfo("Error", f"Can't reach the binding: {error}")) from None
         return _Line(generation, socket, self)
 
 
@@ -253,8 +253,6 @@ def _post(doors: RuntimeEndpoints, use: Mapping[str, Any]) -> str:
         connection.request("POST", _PATH, body=b"", headers={**doors.headers, USE_HEADER: json.dumps(use)})
         return connection.getresponse().read().decode("utf-8", "surrogatepass")
     except OSError as error:
-        raise JsException(
-            ErrorInfo("Error", f"The runtime that holds the binding gave no answer: {error}")
-        ) from None
+        raise JsException(ErrorInfo("Error", f"The runtime of the binding did not respond: {error}")) from None
     finally:
         connection.close()

@@ -38,7 +38,7 @@ async def pass_websocket(
         await _refuse(scope, send, refusal)
         return
     except (OSError, InvalidHandshake):
-        await send({"type": "websocket.close", "code": 1011, "reason": "the Worker gave no answer"})
+        await send({"type": "websocket.close", "code": 1011, "reason": "the Worker did not respond"})
         return
     async with upstream:
         await send({"type": "websocket.accept", "subprotocol": upstream.subprotocol})

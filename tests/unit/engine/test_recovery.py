@@ -537,5 +537,5 @@ async def test_a_damaged_instance_does_not_keep_the_others_asleep(world, caplog)
     await world.advance(HOUR)
 
     assert world.status("sound") == "complete"
-    assert "The instance 1 has values that cannot be" in caplog.text
+    assert "The instance 1 has invalid values" in caplog.text
     assert "is set aside" in caplog.text

@@ -143,7 +143,7 @@ def test_a_rate_limit_is_waited_for_as_long_as_the_server_says() -> None:
     account(lambda request: next(answers, None) or whole(request), waits).instance("orders", "one")
 
     assert waits.seconds == [7, 10]
-    assert waits.told[0] == "https://api.example.com/v4 limits the rate of requests: waiting 7 s."
+    assert waits.told[0] == "https://api.example.com/v4 is rate-limiting requests. Waiting 7 s."
 
 
 def test_a_rate_limit_without_end_fails() -> None:
@@ -169,12 +169,12 @@ def test_a_server_that_does_not_answer_fails_with_the_reason() -> None:
     def handler(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("Connection refused")
 
-    with pytest.raises(ImportFailed, match=r"Connection refused\. Tried 3 times"):
+    with pytest.raises(ImportFailed, match=r"after 3 attempts: Connection refused"):
         account(handler).instance("orders", "one")
 
 
 def test_a_page_instead_of_json_is_quoted() -> None:
-    with pytest.raises(ImportFailed, match=r"did not answer with JSON .*<html>.*--api-base-url"):
+    with pytest.raises(ImportFailed, match=r"did not return JSON .*<html>.*--api-base-url"):
         account(lambda _: httpx.Response(200, text="<html>")).instance("orders", "one")
 
 

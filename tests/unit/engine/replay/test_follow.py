@@ -357,5 +357,5 @@ async def test_the_error_of_the_callback_is_raised() -> None:
 
 
 async def test_a_step_that_the_code_does_not_come_to_is_said() -> None:
-    with pytest.raises(NotReached, match='does not come to the step "b" on this history'):
+    with pytest.raises(NotReached, match='does not reach the step "b" on this history'):
         await run_callback(runner_of(names("a")), History().add("a").recorded(), "b", VirtualClock())
