@@ -119,6 +119,17 @@ COMPONENTS: Final[dict[str, Schema]] = {
     "VersionGraph": record({**_VERSION_NAMES, "graph": nullable({"type": "object"})}),
     "InstanceCreated": record(_CREATED),
     "Fired": record({"id": TEXT}),
+    "ImportedRow": record(
+        {"id": TEXT, "file": TEXT},
+        {
+            "status": STATUS,
+            "created_on": TIME,
+            "started_on": nullable(TIME),
+            "ended_on": nullable(TIME),
+            "origin": TEXT,
+            "problem": TEXT,
+        },
+    ),
     "Called": record({"outcome": {"enum": ["ok", "exception"]}, "worker": TEXT, "cron": TEXT}),
     "InstanceRow": record(
         {

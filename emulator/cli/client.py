@@ -159,6 +159,10 @@ class Client:
                 return envelope["result"]
         return []
 
+    def imported(self, name: str) -> Json:
+        """Return the imported instances, by ID. Those whose files can't be read have a `problem`."""
+        return self.request("GET", urls.imported(name))
+
     def all_instances(self, query: Mapping[str, object]) -> Json:
         """Return a page of the instances of all Workflows, newest first; each row has its `workflow_name`."""
         filters = dict(query)

@@ -39,6 +39,7 @@ def instances() -> None:
     "--date-end",
     help="Only instances created at or before this date or time. A date includes the whole day.",
 )
+@click.option("--imported", is_flag=True, help="Only instances that `stepwell import` has stored. Stepwell only.")
 @click.option("--page", type=click.IntRange(1), default=1, help="Page number.")
 @click.option("--per-page", type=click.IntRange(1, 100), help="Rows per page.")
 @server_options
@@ -48,6 +49,7 @@ def list_instances(
     reverse: bool,
     date_start: str | None,
     date_end: str | None,
+    imported: bool,
     page: int,
     **query: Any,
 ) -> None:
@@ -55,6 +57,11 @@ def list_instances(
     query["date_start"] = _date(date_start, "--date-start", time.min)
     query["date_end"] = _date(date_end, "--date-end", time(23, 59, 59, 999_000))
     with context.client() as client:
+        if imported:
+            if name is None or page > 1 or any(value is not None for value in query.values()):
+                raise click.UsageError("--imported needs the NAME of a Workflow, and goes with no other filter.")
+            context.answer(client.imported(name), lambda shown: _show_imported(name, shown))
+            return
         filters = {**query, "page": page}
         rows = client.all_instances(filters) if name is None else client.instances(name, filters)
         context.answer(rows[::-1] if reverse else rows, lambda shown: _show_instances(name, shown, page))
@@ -73,6 +80,28 @@ def _date(text: str | None, flag: str, time_of_day: time) -> str | None:
     if "T" not in text and " " not in text:
         moment = datetime.combine(moment.date(), time_of_day)
     return moment.isoformat(timespec="milliseconds") + ("Z" if moment.tzinfo is None else "")
+
+
+def _show_imported(name: str, rows: list[dict[str, Any]]) -> None:
+    from stepwell.emulator.cli import tables as show
+
+    if not rows:
+        show.say(show.plain(f'No imported instances of "{name}". Import one with `stepwell import {name} ID`.'))
+        return
+    show.print_table(
+        ("Instance", "Status", "Created", "Duration", "Notes"),
+        [
+            (
+                show.plain(row["id"]),
+                show.status(row["status"]) if "status" in row else "",
+                show.time(row.get("created_on")) or "",
+                show.duration(row.get("started_on"), row.get("ended_on")) or "",
+                show.imported_notes(row),
+            )
+            for row in rows
+        ],
+        foldable="Instance",
+    )
 
 
 def _show_instances(name: str | None, rows: list[dict[str, Any]], page: int) -> None:

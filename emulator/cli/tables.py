@@ -117,6 +117,13 @@ def value(data: object, limit: int) -> str:
     return plain(text if len(text) <= limit else f"{text[:limit]}[...output truncated]")
 
 
+def imported_notes(row: Mapping[str, Any]) -> str:
+    """What is special about an imported instance in a list."""
+    if "problem" in row:
+        return f"[red]{plain(row['problem'])}[/]"
+    return f"imported from {plain(row['origin'])}" if row["origin"] else "imported"
+
+
 def notes(row: Mapping[str, Any]) -> str:
     """What is special about an instance in a list; empty for most."""
     parts = []

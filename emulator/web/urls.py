@@ -84,5 +84,9 @@ def run_to(name: str, instance_id: str) -> str:
     return f"{LOCAL}/workflows/{segment(name)}/instances/{segment(instance_id)}/run-to"
 
 
+def imported(name: str) -> str:
+    return f"{LOCAL}/workflows/{segment(name)}/imported"
+
+
 def history(name: str, instance_id: str) -> str:
     return f"{LOCAL}/workflows/{segment(name)}/instances/{segment(instance_id)}/history"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -112,6 +113,22 @@ def test_instances_are_imported_and_stay_frozen(dev: Callable[..., DevProcess], 
     assert "Not imported: gone: " in done.stdout
     [file] = (project / ".stepwell" / "imported" / "orders").glob("*.json")
     assert [step.public_name for step in load_file(file).steps] == ["charge-1", "reserve-1", "approval-1"]
+
+
+def test_imported_instances_are_listed_with_the_problem_of_a_damaged_file(
+    dev: Callable[..., DevProcess], project: Path
+) -> None:
+    folder = project / ".stepwell" / "imported" / "orders"
+    folder.mkdir(parents=True)
+    shutil.copy(project / "histories" / "orders" / "order-shipped.json", folder)
+    (folder / "order 2.json").write_text("{")
+    server = dev(project, "--persist-to", project / ".stepwell")
+    command = ("workflows", "instances", "list", "orders", "--imported", "--port", server.url.rpartition(":")[2])
+
+    damaged, shipped = json.loads(run(project, *command, "--json").stdout)
+    assert (shipped["id"], shipped["status"], damaged["id"]) == ("order-shipped", "complete", "order 2")
+    assert damaged["problem"]
+    assert "imported" in run(project, *command).stdout
 
 
 def test_a_copy_runs_to_a_step_of_an_imported_instance(dev: Callable[..., DevProcess], project: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, cast
 
 from starlette.requests import Request
@@ -27,6 +28,7 @@ from stepwell.emulator.web import commands, moves, run_to, urls
 from stepwell.emulator.web.answers import success
 from stepwell.emulator.web.bodies import clean_text
 from stepwell.emulator.web.errors import ApiError
+from stepwell.emulator.web.imported import imported_rows
 from stepwell.emulator.web.kinds import BadValue, Query, WholeNumber
 from stepwell.emulator.web.parts import ServerParts
 from stepwell.emulator.web.scheduled import call_scheduled, host_of
@@ -185,6 +187,12 @@ async def fire_schedule(call: Call) -> Response:
     return success({"id": instance_id})
 
 
+# -- imported instances
+async def list_imported(call: Call) -> Response:
+    """The instances of a Workflow that were imported, also those whose files can't be read."""
+    return success(await asyncio.to_thread(imported_rows, call.parts, call.workflow().name))
+
+
 # -- running to a step
 async def run_to_step(call: Call) -> Response:
     """Creates a paused instance that has the results before a step of another one."""
@@ -246,6 +254,15 @@ def table() -> list[Endpoint]:
             named("Fired"),
             body=schemas.FIRE,
             errors=("body", "workflow.not_found"),
+        ),
+        Endpoint(
+            "GET",
+            "/workflows/{workflow_name}/imported",
+            list_imported,
+            "list_imported",
+            "The instances that stepwell import has stored",
+            listed(named("ImportedRow")),
+            errors=("workflow.not_found",),
         ),
         Endpoint(
             "POST",
