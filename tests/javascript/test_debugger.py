@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from websockets import Origin
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
@@ -47,7 +48,8 @@ class Debugger:
 async def _attached(port: int) -> AsyncIterator[Debugger]:
     async with httpx.AsyncClient() as client:
         targets = (await client.get(f"http://127.0.0.1:{port}/json")).json()
-    async with connect(targets[0]["webSocketDebuggerUrl"], max_size=None) as socket:
+    url, origin = targets[0]["webSocketDebuggerUrl"], Origin("http://localhost")
+    async with connect(url, origin=origin, max_size=None) as socket:
         debugger = Debugger(socket)
         await debugger.do("Debugger.enable")
         yield debugger
@@ -80,10 +82,11 @@ async def test_a_debugger_is_shown_the_projects_own_files(start_site: StartSite,
     assert source_map["sourcesContent"][at] == file.read_text()
 
 
+@pytest.mark.parametrize("wanted", ["workerd", "wrangler"])
 async def test_a_reload_with_an_open_debugger_leads_it_to_the_new_code(
-    start_site: StartSite, free_tcp_port: int
+    start_site: StartSite, free_tcp_port: int, wanted: str
 ) -> None:
-    site = await start_site("ts-plain", inspector_port=free_tcp_port)
+    site = await start_site("ts-plain", wanted=wanted, inspector_port=free_tcp_port)
     async with _attached(free_tcp_port) as debugger:
         site.edit("wrangler.jsonc", '"GREETING": "hello"', '"GREETING": "good day"')
         async with asyncio.timeout(30):

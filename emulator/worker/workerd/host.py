@@ -175,7 +175,7 @@ class JavaScriptRuntime:
         data = self._options.state / DATA_FOLDER
         mappers = {part.config.name: _mapper(part, choice, MissingTables(part.config, data)) for part in parts}
         patience_s = self._options.patience_s or max(_cpu_limit_s(part.config) for part in parts)
-        if self._inspector is not None and choice.runtime == "workerd":  # wrangler opens the port itself
+        if self._inspector is not None:
             await self._inspector.start()
         launcher = await asyncio.to_thread(self._launcher, parts, tools, choice)
         generation = RuntimeGeneration(
@@ -201,7 +201,7 @@ class JavaScriptRuntime:
         engine = EngineAddress(self._calls.port, self._calls.token)
         state = self._options.state
         if choice.runtime == "wrangler":
-            return wrangler_launcher(parts, engine, key, state, tools, self._options.inspector_port)
+            return wrangler_launcher(parts, engine, key, state, tools, is_inspected=self._inspector is not None)
         assert tools.workerd is not None
         file = state / "generated" / f"workerd-{self._loads % 8}.capnp"
         names = [part.config.name for part in parts]

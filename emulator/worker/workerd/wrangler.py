@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,16 +78,27 @@ class WranglerLauncher:
 
         env = {"WRANGLER_SEND_METRICS": "false", "CI": "1", "NO_COLOR": "1", "FORCE_COLOR": "0"}
         env["CLOUDFLARE_CF_FETCH_ENABLED"] = "false"
-        child = await Child.start(self.command, cwd=self.cwd, on_line=read, env=env, umask=PRIVATE_UMASK)
+        # Not the port that debuggers know: that is ours, and each process has one of its own.
+        inspector = _free_port() if self.is_inspected else None
+        command = [*self.command, f"--inspector-port={inspector or 0}"]
+        child = await Child.start(command, cwd=self.cwd, on_line=read, env=env, umask=PRIVATE_UMASK)
         loops = await in_endless_loop(child, port, _STARTUP_CPU_S)
         if not port.done():
             port.cancel()
             await child.stop()
             raise RuntimeFailed(loops or "wrangler dev ended while it started")
-        return child, {name: self._doors(name, port.result()) for name in self.workers}
+        return child, {name: self._doors(name, port.result(), inspector) for name in self.workers}
 
-    def _doors(self, worker: str, port: int) -> RuntimeEndpoints:
-        return RuntimeEndpoints(port, port, self.key, {WORKER_HEADER: worker} if self.routed else {})
+    def _doors(self, worker: str, port: int, inspector: int | None) -> RuntimeEndpoints:
+        headers = {WORKER_HEADER: worker} if self.routed else {}
+        return RuntimeEndpoints(port, port, self.key, headers, inspector)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -139,7 +151,8 @@ def wrangler_launcher(
     key: RunKey,
     state: Path,
     tools: Toolchain,
-    inspector_port: int | None,
+    *,
+    is_inspected: bool,
 ) -> WranglerLauncher:
     """Writes the configurations, and gives what starts wrangler on them."""
     folder = state / "generated"
@@ -153,12 +166,11 @@ def wrangler_launcher(
         *(argument for file in files for argument in ("-c", str(file))),
         "--port=0",
         "--ip=127.0.0.1",
-        f"--inspector-port={inspector_port or 0}",
         f"--persist-to={state / DATA_FOLDER}",
         "--show-interactive-dev-session=false",
     ]
     names = [part.config.name for part in parts]
-    return WranglerLauncher(command, parts[0].config.folder, names, key, routed, inspector_port is not None)
+    return WranglerLauncher(command, parts[0].config.folder, names, key, routed, is_inspected)
 
 
 def _program(tools: Toolchain) -> list[str]:

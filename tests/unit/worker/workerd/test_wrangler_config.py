@@ -75,7 +75,9 @@ def test_a_secret_of_any_text_reaches_the_worker(make_config: MakeConfig, value:
 
 
 def test_generated_files_are_their_owners_alone(make_config: MakeConfig, tmp_path: Path) -> None:
-    wrangler_launcher([_part(make_config(), SECRET="s")], ENGINE, RunKey("secret"), tmp_path / "s", TOOLS, None)
+    wrangler_launcher(
+        [_part(make_config(), SECRET="s")], ENGINE, RunKey("secret"), tmp_path / "s", TOOLS, is_inspected=False
+    )
 
     found = list((tmp_path / "s").rglob("*"))
     assert {path.name for path in found} >= {"wrangler.json", ".dev.vars"}
@@ -115,7 +117,7 @@ def test_several_workers_are_reached_through_a_router(make_config: MakeConfig, t
     for name in ("front", "back"):
         (tmp_path / "generated" / name).mkdir(parents=True)
 
-    launcher = wrangler_launcher(parts, ENGINE, RunKey("secret"), tmp_path, TOOLS, None)
+    launcher = wrangler_launcher(parts, ENGINE, RunKey("secret"), tmp_path, TOOLS, is_inspected=False)
 
     configs = [Path(argument) for argument in launcher.command if argument.endswith("wrangler.json")]
     assert [config.parent.name for config in configs] == ["stepwell-router", "front", "back"]
