@@ -54,7 +54,7 @@ class ClockControl:
 
     @property
     def auto_advance(self) -> bool:
-        """Whether the clock moves by itself when everything waits for it."""
+        """Whether the clock advances automatically when everything waits for it."""
         return self._emulation.auto_advance
 
     @auto_advance.setter

@@ -52,7 +52,7 @@ class UnusedMocks(WorkflowTestError):
 
 
 class NotDeterministic(WorkflowTestError):
-    """Code outside of steps does not do the same each time run() is followed."""
+    """Code outside of steps is not deterministic run() is followed."""
 
 
 class CrashesDiffer(WorkflowTestError):
