@@ -52,7 +52,7 @@ class UnusedMocks(WorkflowTestError):
 
 
 class NotDeterministic(WorkflowTestError):
-    """Code outside of steps is not deterministic run() is followed."""
+    """Code outside of steps is not deterministic: a replay of run() differs."""
 
 
 class CrashesDiffer(WorkflowTestError):
