@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -17,6 +18,7 @@ from urllib.parse import urlsplit
 
 from stepwell.emulator.app.project_environment import find_environment
 from stepwell.emulator.app.state_folder import read_running
+from stepwell.emulator.clock import monotonic_ns
 from stepwell.emulator.config import ConfigError, Opened, WorkerConfig, open_project
 from stepwell.emulator.server.listener import PortInUse, bind
 from stepwell.emulator.storage.inspection import inspect_database, sqlite_version
@@ -27,6 +29,8 @@ from stepwell.emulator.worker.workerd.toolchain import Toolchain, find_toolchain
 
 _FEW_DESCRIPTORS: Final = 1_024
 _LITTLE_SPACE: Final = 500 * 1024 * 1024
+#: How long the files of the state folder are counted.
+_MOST_NS: Final = 1_000_000_000
 _DATABASE: Final = "stepwell.sqlite"
 
 
@@ -181,27 +185,41 @@ def _state(opened: Opened | None) -> Iterator[Finding]:
     if opened is None:
         return
     folder = opened.settings.persist_to
-    if not folder.exists():
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        yield Finding("State", "folder", str(folder), "it is not a folder; choose another one with --persist-to")
+        return
+    if not os.path.exists(folder):
         yield Finding("State", "folder", f"{folder} (new at the first start)", _not_writable(folder))
         return
-    yield Finding("State", "folder", f"{folder}, {_megabytes(_size(folder))}", _not_writable(folder))
+    size, problem = _size(folder)
+    yield Finding("State", "folder", f"{folder}, {_megabytes(size)}", _not_writable(folder) or problem)
     database = folder / _DATABASE
-    if database.exists():
+    if os.path.exists(database):
         facts = inspect_database(database)
         count = "" if facts.instances is None else f", {facts.instances} instances"
-        yield Finding("State", "database", f"{_megabytes(_size(database))}{count}", facts.problem)
+        size = os.path.getsize(database)
+        yield Finding("State", "database", f"{_megabytes(size)}{count}", facts.problem)
     free = shutil.disk_usage(folder).free
     yield Finding("State", "free space", _megabytes(free), "little space is left" if free < _LITTLE_SPACE else "")
 
 
 def _not_writable(folder: Path) -> str:
-    place = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    place = next((place for place in (folder, *folder.parents) if os.path.exists(place)), folder)
     return "" if os.access(place, os.W_OK) else f"{place} can't be written; choose another folder with --persist-to"
 
 
-def _size(path: Path) -> int:
-    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-    return sum(file.stat().st_size for file in files)
+def _size(folder: Path) -> tuple[int, str]:
+    """The bytes of the files that can be read in a second, and the first folder that can't be read."""
+    unreadable: list[str] = []
+    size = 0
+    ended_by = monotonic_ns() + _MOST_NS
+    for place, _, names in os.walk(folder, onerror=lambda error: unreadable.append(str(error.filename))):
+        for name in names:
+            with contextlib.suppress(OSError):  # a file that is gone meanwhile
+                size += os.lstat(os.path.join(place, name)).st_size
+        if monotonic_ns() > ended_by:
+            break
+    return size, f"{unreadable[0]} can't be read" if unreadable else ""
 
 
 def _megabytes(size: int) -> str:

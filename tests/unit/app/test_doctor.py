@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,44 @@ def test_a_folder_that_cannot_be_written_is_a_problem(project: Path) -> None:
     project.chmod(0o500)
 
     assert "choose another folder with --persist-to" in problems(project)["folder"]
+
+
+def test_a_state_folder_that_is_a_file_is_a_problem(project: Path) -> None:
+    (project / ".stepwell").write_text("")
+
+    assert "is not a folder" in problems(project)["folder"]
+
+
+def test_a_state_folder_that_is_a_broken_link_is_a_problem(project: Path) -> None:
+    (project / ".stepwell").symlink_to(project / "gone")
+
+    assert "is not a folder" in problems(project)["folder"]
+
+
+def test_links_in_the_state_folder_that_lead_nowhere_or_back_are_no_problem(project: Path) -> None:
+    (project / ".stepwell").mkdir()
+    (project / ".stepwell" / "nowhere").symlink_to("gone")
+    (project / ".stepwell" / "back").symlink_to(".")
+
+    assert problems(project) == {}
+
+
+def test_files_that_go_while_they_are_counted_are_no_problem(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / ".stepwell").mkdir()
+    (project / ".stepwell" / "file").write_bytes(b"x" * 1024**2)
+    (project / ".stepwell" / "short-lived").write_text("")
+    listed = os.walk
+
+    def removing(top: Path, **options: object) -> Iterator[tuple[str, list[str], list[str]]]:
+        for entry in listed(top, **options):  # type: ignore[call-overload]
+            (project / ".stepwell" / "short-lived").unlink()
+            yield entry
+
+    monkeypatch.setattr(os, "walk", removing)
+
+    assert found(project, "folder").value.endswith(", 1.0 MB")
 
 
 def test_a_stale_address_is_not_a_running_server(project: Path) -> None:
