@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import fcntl
 import logging
 import os
 import subprocess
@@ -84,6 +83,8 @@ def _memory_file() -> int:
     else:
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
+    import fcntl  # not on Windows, where nothing is redirected
+
     flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
     fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_APPEND)
     return descriptor
