@@ -213,6 +213,7 @@ NOT_FOR_VIEWS = (
 CLOCK_READERS = {
     "emulator/clock.py": "the clock itself",
     "bindings/js/web.py": "setTimeout and AbortSignal.timeout of user code run on real time, as on Cloudflare",
+    "emulator/app/startup_log.py": "how long the imports take, the clock's own among them",
     "emulator/bounded_http.py": "how long a refused client may go on sending",
     "emulator/web/pauses.py": "how long a request is held open",
 }

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from stepwell.bindings.ports import WorkflowPort
+from stepwell.emulator.app.startup_log import Step
 from stepwell.emulator.clock import Clock, SystemClock, resolve
 from stepwell.emulator.config import Project, Settings, WorkflowConfig
 from stepwell.emulator.engine.definitions import Version, WorkflowDefinition
@@ -162,8 +163,10 @@ class Emulator:
         hosts: WorkerHosts,
         sock: socket.socket,
         blocked_ms: Callable[[], int] = lambda: 0,
+        step: Step = contextlib.nullcontext,
     ) -> None:
-        """`blocked_ms` returns how long user code has been blocking this loop."""
+        """`blocked_ms` returns how long user code has been blocking this loop; `step` measures the start."""
+        self._step = step
         self.settings = settings
         self.engine = engine
         self.workers = [Worker(project, host) for project, host in zip(projects, hosts.all, strict=True)]
@@ -186,7 +189,8 @@ class Emulator:
         # Python first: the JavaScript runtime needs the names of its classes.
         for index, worker in sorted(enumerate(self.workers), key=lambda pair: pair[1].host.language != "python"):
             try:
-                generation = await worker.host.load()
+                with self._step(f"load {worker.host.name}"):
+                    generation = await worker.host.load()
             except WorkerPending:
                 continue
             except WorkerCodeError as error:
@@ -196,11 +200,14 @@ class Emulator:
                 continue
             self._loaded[index] = generation.version_id
             define(self.engine, worker, generation)
-        await self._hosts.open()
-        await self.engine.start()
+        with self._step("open the bindings"):
+            await self._hosts.open()
+        with self._step("resume the instances"):
+            await self.engine.start()
         for index in self._loaded:
             self._schedule(self.workers[index])
-        await self._serve()
+        with self._step("start the server"):
+            await self._serve()
 
     def _schedule(self, worker: Worker) -> None:
         """Fire the cron triggers of a Worker by the engine's clock."""

@@ -29,6 +29,7 @@ from stepwell.emulator.app.assembly import (
 )
 from stepwell.emulator.app.dev_hint import dev_server_hint
 from stepwell.emulator.app.forks import Forks
+from stepwell.emulator.app.startup_log import StartupLog, Step
 from stepwell.emulator.app.state_folder import StateFolder, StateFolderError
 from stepwell.emulator.clock import monotonic_ns
 from stepwell.emulator.config import ConfigError, Opened, Project, Settings, open_project
@@ -94,8 +95,12 @@ def run_dev(
     flags: Mapping[str, Any],
     env_files: Sequence[Path],
     notices: Sequence[str] = (),
+    startup: StartupLog | None = None,
 ) -> str | None:
-    """Run until stopped. Returns the error message if it can't start, otherwise None. Prints `notices` first."""
+    """Run until stopped. Returns the error message if it can't start, otherwise None.
+
+    Prints `notices` first, and after Ready the report of `startup`.
+    """
     printer = Printer(own_stdout() if _is_redirected() else sys.stdout)
     configure_logging(printer, is_of_user_code)
     for notice in notices:
@@ -103,8 +108,9 @@ def run_dev(
     raise_limit()
     try:
         sources = [Source(path, {**flags, "config": config}, env_files) for config in (configs or (None,))]
-        opened = [source.open() for source in sources]
-        _with_folder(sources, opened, printer)
+        with startup.step("read the configuration") if startup is not None else contextlib.nullcontext():
+            opened = [source.open() for source in sources]
+        _with_folder(sources, opened, printer, startup)
     except (ConfigError, StateFolderError, StorageError, PortInUse, WorkerLoadError) as error:
         return str(error)
     return None
@@ -133,10 +139,12 @@ class Source:
         return open_project(self.path, self.flags, env_files=self.env_files, environ=os.environ, main=self.main)
 
 
-def _with_folder(sources: Sequence[Source], opened: Sequence[Opened], printer: Printer) -> None:
+def _with_folder(
+    sources: Sequence[Source], opened: Sequence[Opened], printer: Printer, startup: StartupLog | None
+) -> None:
     settings = opened[0].settings
     sock = bind(settings.host, settings.port)
-    run_session(sock, settings, lambda folder: Session(sources, opened, settings, folder, printer))
+    run_session(sock, settings, lambda folder: Session(sources, opened, settings, folder, printer, startup))
 
 
 def run_session(sock: socket.socket, settings: Settings, session: Callable[[StateFolder], Session]) -> None:
@@ -184,8 +192,10 @@ def _spare_the_collector() -> None:
     """Exclude imported objects from garbage collection; they live as long as the process.
 
     Otherwise collections during long runs scan them again and again, which takes a fifth of the time of each step.
+    During the imports themselves there was no collection at all (cli/dev.py).
     """
     gc.freeze()
+    gc.enable()
     gc.set_threshold(5_000, 20, 20)
 
 
@@ -204,8 +214,10 @@ class Session:
         settings: Settings,
         folder: StateFolder,
         printer: Printer,
+        startup: StartupLog | None = None,
     ) -> None:
         self._sources = sources
+        self._startup = startup
         self._opened = opened
         self._folder = folder
         self._printer = printer
@@ -222,7 +234,9 @@ class Session:
         self._print_dev_server_hint(opened)
         for index, project in enumerate(opened):
             self._print_warnings(index, project)
-        engine = open_engine(self._settings, str(self._folder.database))
+        step: Step = contextlib.nullcontext if self._startup is None else self._startup.step
+        with step("open the database"):
+            engine = open_engine(self._settings, str(self._folder.database))
         projects = [with_adopted(project, opened) for project in opened]
         for project in projects:
             declare(engine, project)
@@ -232,7 +246,7 @@ class Session:
         follower = Follower(store, store.reader(), self._printer, engine.clock.now)
         output = self._output(engine, follower)
         hosts = self._hosts(engine, projects, registry, output)
-        emulator = Emulator(self._settings, engine, projects, hosts, sock, self._watchdog.blocked_ms)
+        emulator = Emulator(self._settings, engine, projects, hosts, sock, self._watchdog.blocked_ms, step)
         closing = contextlib.ExitStack()
         if self._runs_user_code and _is_redirected():
             self._raw_output = closing.enter_context(read_raw_output(output))
@@ -250,8 +264,12 @@ class Session:
                 _log.error("%s\n%s", problem, _FIX_IT)
             self._folder.announce(emulator.url)
             await self._announce(announcement, emulator)
-            watching = await self._watch_files(emulator)
+            with step("watch the files"):
+                watching = await self._watch_files(emulator)
             self._printer.text(f"Ready on {self._printer.style(emulator.url, 'bold', 'green')}")
+            if self._startup is not None:
+                self._startup.end()
+                self._printer.text(self._startup.report())
             self._print_token_notice()
             self._print_clock_notice(moves.skew_of(engine), engine.clock.now())
             await self._begin(emulator)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -13,6 +14,9 @@ from stepwell.emulator.cli.main import fail
 from stepwell.emulator.config import ConfigError, find_config
 from stepwell.emulator.config.reading import read_config
 from stepwell.emulator.config.setting_table import TABLE, Setting
+
+if TYPE_CHECKING:
+    from stepwell.emulator.app.startup_log import StartupLog
 
 #: Where click's context keeps the command after `--`.
 _COMMAND: Final = "stepwell.command"
@@ -83,6 +87,9 @@ class DevCommand(click.Command):
     type=click.Path(path_type=Path),
     help="Module of the Workflows, for a COMMAND that calls them with getPlatformProxy().",
 )
+@click.option(
+    "--log-startup", is_flag=True, help="After Ready, print how long each import and step of the start took."
+)
 @_options
 @click.pass_context
 def dev(
@@ -93,6 +100,7 @@ def dev(
     config: tuple[str, ...],
     attach: bool,
     main_module: Path | None,
+    log_startup: bool,
     **flags: Any,
 ) -> None:
     """Run the Worker in PATH (default: current folder) with its Workflows, dashboard and REST API.
@@ -101,7 +109,11 @@ def dev(
     """
     command: tuple[str, ...] = ctx.meta[_COMMAND]
     runs_worker = not command and not attach and main_module is None
+    if log_startup and not runs_worker:
+        fail("--log-startup needs a Worker that Stepwell runs itself: leave out COMMAND, --attach and --main.")
     notices = _use_environments(path or Path(), config) if runs_worker else []
+    startup = _log_startup() if log_startup else None
+    gc.disable()  # a tenth of the start: there is no garbage yet. The session switches it on (app/dev.py)
     from stepwell.emulator.app.dev import leave_threads, run_dev
 
     outcome: str | int | None
@@ -115,13 +127,22 @@ def dev(
                 path or Path(), command, config, flags, env_files, DevIntrospection, main_module
             )
         else:
-            outcome = run_dev(path or Path(), config, flags, env_files, notices)
+            outcome = run_dev(path or Path(), config, flags, env_files, notices, startup)
         code = outcome if isinstance(outcome, int) else 0 if outcome is None else 1
         if isinstance(outcome, str):
             fail(outcome)
     finally:
+        gc.enable()
         leave_threads(code)
     ctx.exit(code)
+
+
+def _log_startup() -> StartupLog:
+    from stepwell.emulator.app.startup_log import StartupLog
+
+    startup = StartupLog()
+    startup.begin()
+    return startup
 
 
 def _use_environments(path: Path, configs: Sequence[str]) -> list[str]:

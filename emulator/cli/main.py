@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -32,19 +32,57 @@ class Group(click.Group):
         return f'Unknown command "{name}". {hint}'
 
 
-class LazyGroup(Group):
-    """Loads a subcommand's module when the command is used: `stepwell dev` starts without the others."""
+class LazyCommand(NamedTuple):
+    """Where a subcommand is, and its line in `stepwell --help`."""
 
-    lazy: Final[dict[str, tuple[str, str]]] = {
-        "dev": ("stepwell.emulator.cli.dev", "dev"),
-        "env": ("stepwell.emulator.cli.env", "env"),
-        "workflows": ("stepwell.emulator.cli.workflows", "workflows"),
-        "clock": ("stepwell.emulator.cli.clock", "clock"),
-        "contract": ("stepwell.emulator.testing.contract.command", "contract"),
-        "init": ("stepwell.emulator.cli.init", "init"),
-        "doctor": ("stepwell.emulator.cli.doctor", "doctor"),
-        "import": ("stepwell.emulator.cli.import_instances", "import_instances"),
-        "replay": ("stepwell.emulator.cli.replay", "replay"),
+    module: str
+    name: str
+    help: str
+
+
+class LazyGroup(Group):
+    """Loads a subcommand's module when it is used: `stepwell dev` and `--help` start without the others."""
+
+    lazy: Final[dict[str, LazyCommand]] = {
+        "dev": LazyCommand(
+            "stepwell.emulator.cli.dev",
+            "dev",
+            "Run the Worker in PATH (default: current folder) with its Workflows, dashboard and REST API.",
+        ),
+        "env": LazyCommand(
+            "stepwell.emulator.cli.env",
+            "env",
+            "Print the variables with which a dev server that you start yourself uses the running Stepwell.",
+        ),
+        "workflows": LazyCommand(
+            "stepwell.emulator.cli.workflows",
+            "workflows",
+            "List, describe and trigger Workflows, and manage their instances.",
+        ),
+        "clock": LazyCommand("stepwell.emulator.cli.clock", "clock", "Show or advance the emulator's clock."),
+        "contract": LazyCommand(
+            "stepwell.emulator.testing.contract.command",
+            "contract",
+            "Compares an engine with what Cloudflare's own engines did.",
+        ),
+        "init": LazyCommand(
+            "stepwell.emulator.cli.init", "init", "Create a starter project in PATH (default: current folder)."
+        ),
+        "doctor": LazyCommand(
+            "stepwell.emulator.cli.doctor",
+            "doctor",
+            "Show versions, tools, project, runtime, port and state folder, and what is wrong with them.",
+        ),
+        "import": LazyCommand(
+            "stepwell.emulator.cli.import_instances",
+            "import_instances",
+            "Import instances of WORKFLOW by their IDs, or from files, as frozen copies.",
+        ),
+        "replay": LazyCommand(
+            "stepwell.emulator.cli.replay",
+            "replay",
+            "Run today's code on HISTORIES: files, folders, or names of Workflows.",
+        ),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -55,9 +93,13 @@ class LazyGroup(Group):
             return None
         from importlib import import_module
 
-        module, name = self.lazy[cmd_name]
-        command: click.Command = getattr(import_module(module), name)
+        lazy = self.lazy[cmd_name]
+        command: click.Command = getattr(import_module(lazy.module), lazy.name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, lazy.help) for name, lazy in self.lazy.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

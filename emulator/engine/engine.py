@@ -8,6 +8,7 @@ import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from stepwell.bindings.ports import Runner
 from stepwell.bindings.values import Encoded
@@ -21,8 +22,6 @@ from stepwell.emulator.engine.durability import Hold
 from stepwell.emulator.engine.introspection import Introspection
 from stepwell.emulator.engine.passes.passes import Passes
 from stepwell.emulator.engine.passes.retries import StepConfigs
-from stepwell.emulator.engine.replay.check import ReplayCheck, check_replay
-from stepwell.emulator.engine.replay.compare import Finding, Replays
 from stepwell.emulator.engine.replay.reloads import CannotFollow, ReloadCheck
 from stepwell.emulator.engine.time.clock_moves import ClockMoves
 from stepwell.emulator.engine.time.schedules import Schedules
@@ -31,6 +30,10 @@ from stepwell.emulator.limits import Limits
 from stepwell.emulator.storage.records import Trigger, VersionRow
 from stepwell.emulator.storage.store import Store
 from stepwell.emulator.switches import Switches
+
+if TYPE_CHECKING:
+    from stepwell.emulator.engine.replay.check import ReplayCheck
+    from stepwell.emulator.engine.replay.compare import Finding
 
 _log = logging.getLogger("stepwell.engine")
 
@@ -63,6 +66,8 @@ class Engine:
         self._by_key: dict[int, WorkflowState] = {}
         self._passes = Passes(self._core, self._by_key, replay_always=replay_always)
         if replay_always:
+            from stepwell.emulator.engine.replay.compare import Replays
+
             self._core.introspection.replays = Replays(_warn_of)
         self.commands = Commands(self._core, self._passes)
         self.reload_check = ReloadCheck(self._core, self.commands)
@@ -254,6 +259,8 @@ class Engine:
         instance = self._passes.table.load(key)
         if instance is None or instance.workflow.runner is None:
             raise not_found()
+        from stepwell.emulator.engine.replay.check import check_replay
+
         return await check_replay(self._core, self._passes, instance, instance.workflow.runner)
 
     async def check_reload(self, name: str, runner: Runner) -> list[CannotFollow]:

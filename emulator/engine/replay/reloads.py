@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from stepwell.bindings.errors import EngineError
 from stepwell.bindings.ports import Runner
@@ -17,11 +17,13 @@ from stepwell.emulator.clock import SystemClock, monotonic_ns
 from stepwell.emulator.engine.commands import Commands
 from stepwell.emulator.engine.core import Core
 from stepwell.emulator.engine.definitions import WorkflowState
-from stepwell.emulator.engine.replay.follow import Verdict, follow
-from stepwell.emulator.engine.replay.recorded import Recorded
 from stepwell.emulator.engine.run_event import run_event
 from stepwell.emulator.storage.records import InstanceRow, Page, PageFilter, Status, StepRow, StepState
 from stepwell.emulator.storage.store import StorageError
+
+if TYPE_CHECKING:
+    from stepwell.emulator.engine.replay.follow import Verdict
+    from stepwell.emulator.engine.replay.recorded import Recorded
 
 #: The newest unfinished instances of a Workflow that a reload checks, and how long it may take in real time.
 _MOST: Final = 200
@@ -81,6 +83,8 @@ class ReloadCheck:
 
     async def _verdict(self, workflow: WorkflowState, row: InstanceRow, runner: Runner) -> Verdict | None:
         """None for an instance that has called no step yet, or that cannot be read."""
+        from stepwell.emulator.engine.replay.follow import follow
+
         try:
             recorded = self._recorded(workflow, row)
         except StorageError:
@@ -88,6 +92,8 @@ class ReloadCheck:
         return await follow(runner, recorded, SystemClock(), _PATIENCE_MS) if recorded.steps else None
 
     def _recorded(self, workflow: WorkflowState, row: InstanceRow) -> Recorded:
+        from stepwell.emulator.engine.replay.recorded import Recorded
+
         store = self._core.store
         steps, values = store.steps(row.key), store.values(row.key)
         params = values.params if values is not None else None
