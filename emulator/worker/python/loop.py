@@ -6,7 +6,6 @@ import asyncio
 import functools
 import logging
 import sys
-from asyncio.tasks import _unregister_task
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from types import CoroutineType
@@ -43,19 +42,17 @@ class WorkerLoop(_Loop):
 
     def __init__(self) -> None:
         super().__init__()
-        self._own_tasks: WeakSet[asyncio.Task[Any]] = WeakSet()
+        self._library_tasks: WeakSet[asyncio.Task[Any]] = WeakSet()
 
     def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
-        """A task. `asyncio.all_tasks()` gives user code only its own tasks: it may cancel those that it finds."""
         task: asyncio.Task[Any] = super().create_task(coro, **options)
-        if not is_in_worker() or _is_ours(coro):
-            _unregister_task(task)
-            self._own_tasks.add(task)
+        if not _is_ours(coro) and not is_in_worker():
+            self._library_tasks.add(task)
         return task
 
-    def all_tasks(self) -> set[asyncio.Task[Any]]:
-        """All tasks that have not ended, those of Stepwell included."""
-        return asyncio.all_tasks(self) | {task for task in self._own_tasks if not task.done()}
+    def is_user_task(self, task: asyncio.Task[Any]) -> bool:
+        """Whether user code started a task: neither the engine nor a library that the engine called."""
+        return task not in self._library_tasks and not _is_ours(task.get_coro())
 
     def leave_to_parent(self, end: Callable[[], NoReturn]) -> None:
         """In a forked child: calls `end` as soon as anything reaches the loop, which the parent goes on running."""
@@ -92,9 +89,9 @@ def run_on_worker_loop(main: Coroutine[Any, Any, None], last_s: float) -> None:
     """
     loop, all_tasks = WorkerLoop(), asyncio.all_tasks
     asyncio.set_event_loop(loop)
-    _set_all_tasks(_with_the_current(all_tasks))
+    _set_all_tasks(_user_tasks(all_tasks, loop))
     try:
-        loop.run_until_complete(_and_end_the_rest(main, loop, last_s))
+        loop.run_until_complete(_and_end_the_rest(main, lambda: all_tasks(loop), last_s))
     finally:
         _set_all_tasks(all_tasks)
         asyncio.set_event_loop(None)
@@ -106,24 +103,29 @@ def _set_all_tasks(all_tasks: AllTasks) -> None:
         vars(module)["all_tasks"] = all_tasks
 
 
-def _with_the_current(all_tasks: AllTasks) -> AllTasks:
-    """`asyncio.all_tasks` with the task that asks: the tasks of runs and steps are hidden only from other code."""
+def _user_tasks(all_tasks: AllTasks, worker_loop: WorkerLoop) -> AllTasks:
+    """`asyncio.all_tasks` for user code, which may cancel what it finds: its own tasks, and the one that asks."""
 
     @functools.wraps(all_tasks)
-    def tasks_and_the_current(loop: asyncio.AbstractEventLoop | None = None) -> set[asyncio.Task[Any]]:
-        tasks, current = all_tasks(loop), asyncio.current_task(loop)
-        return tasks if current is None else tasks | {current}
+    def user_tasks(loop: asyncio.AbstractEventLoop | None = None) -> set[asyncio.Task[Any]]:
+        current, tasks = asyncio.current_task(loop), all_tasks(loop)
+        if (loop or asyncio.get_running_loop()) is not worker_loop:
+            return tasks
+        return {task for task in tasks if task is current or worker_loop.is_user_task(task)}
 
-    return tasks_and_the_current
+    return user_tasks
 
 
-async def _and_end_the_rest(main: Coroutine[Any, Any, None], loop: WorkerLoop, last_s: float) -> None:
+async def _and_end_the_rest(
+    main: Coroutine[Any, Any, None], all_tasks: Callable[[], set[asyncio.Task[Any]]], last_s: float
+) -> None:
+    loop = asyncio.get_running_loop()
     try:
         await main
     finally:
-        await _end(_others(loop), last_s)
+        await _end(_others(all_tasks()), last_s)
         await asyncio.wait({loop.create_task(loop.shutdown_asyncgens())}, timeout=last_s)
-        left = _others(loop)
+        left = _others(all_tasks())
         for task in left:
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # said below, with its name
         if left:
@@ -131,8 +133,8 @@ async def _and_end_the_rest(main: Coroutine[Any, Any, None], loop: WorkerLoop, l
             _log.debug("tasks of the Worker are still running after they were cancelled: %s", names)
 
 
-def _others(loop: WorkerLoop) -> set[asyncio.Task[Any]]:
-    return {task for task in loop.all_tasks() if task is not asyncio.current_task()}
+def _others(tasks: set[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
+    return tasks - {asyncio.current_task()}
 
 
 async def _end(tasks: set[asyncio.Task[Any]], last_s: float) -> None:
