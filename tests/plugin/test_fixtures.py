@@ -180,14 +180,14 @@ def test_what_is_no_workflow_class_is_refused(workflows) -> None:
 def test_a_name_is_given_once(workflows) -> None:
     workflows.define(Nap)
 
-    with pytest.raises(ValueError, match='there is a Workflow "nap" already'):
+    with pytest.raises(ValueError, match='Workflow "nap" already exists'):
         workflows.define(Nap)
 
 
 async def test_an_unknown_binding_is_named_with_those_that_there_are(workflows) -> None:
     workflows.define(Order)
 
-    with pytest.raises(UnknownWorkflow, match=r'no Workflow ORDERS; there are ORDER. Did you mean "ORDER"\?'):
+    with pytest.raises(UnknownWorkflow, match=r'unknown Workflow ORDERS\. Workflows: ORDER\. Did you mean "ORDER"\?'):
         workflows.ORDERS
 
 

@@ -102,7 +102,7 @@ def test_a_forked_child_that_comes_back_is_ended_and_the_parent_goes_on(
     if how == "prints":
         server.until_output("printed by the child")
     else:
-        server.until_output(rf"^The process {child} was made with os[.]fork\(\)")
+        server.until_output(rf"^The process {child} was created with os[.]fork\(\)")
     assert server.stop() == 0
 
 
@@ -112,7 +112,7 @@ def test_a_forked_child_of_a_handler_does_not_answer(dev: Start, project: Projec
     answers = {server.http.get("/").text for _ in range(3)}
 
     assert answers == {str(server.pid)}
-    server.until_output(r"was made with os[.]fork\(\)")
+    server.until_output(r"was created with os[.]fork\(\)")
 
 
 #: Children that are meant to be: they never come back.

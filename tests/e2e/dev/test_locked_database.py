@@ -69,7 +69,7 @@ def test_every_instance_completes_after_a_lock_of_seven_seconds(
 
     for name in names:
         assert server.until_status("flow", name)["status"] == "complete"
-    server.until_output(r"The database can be written again after \d+ s")
+    server.until_output(r"Writing to the database works again after \d+ s")
     assert "Can't write to the database." not in server.http.get("/__dashboard").text
     assert server.output.count("Can't write to the database:") == 1
 

@@ -245,7 +245,7 @@ class Default(WorkerEntrypoint):
 
 @pytest.mark.parametrize(
     ("how", "told"),
-    [("interrupt", "KeyboardInterrupt"), ("stop", "A Worker cannot stop"), ("exit in a task", "after the task")],
+    [("interrupt", "KeyboardInterrupt"), ("stop", "A Worker can't stop"), ("exit in a task", "after the task")],
 )
 def test_a_step_cannot_end_the_emulator(dev: Start, project: Project, how: str, told: str) -> None:
     server = dev(project(ENDS))
