@@ -257,7 +257,7 @@ def test_restart_asks_and_offers_to_compare_with_before(shop: Running, open_page
     page.get_by_role("button", name="Restart", exact=True).click()
     page.locator("#ask").get_by_role("button", name="Restart").click()
 
-    page.get_by_role("link", name="Compare with before the restart").click()
+    page.get_by_role("link", name="Compare with the previous run").click()
     expect(page.locator("main")).to_contain_text("No differences except times")
 
 
@@ -269,7 +269,7 @@ def test_restart_from_a_step_keeps_what_came_before(shop: Running, open_page: Op
     page.locator("#panel").get_by_role("button", name="Restart from here").click()
     page.locator("#ask").get_by_role("button", name="Restart from here").click()
 
-    expect(page.get_by_role("link", name="Compare with before the restart")).to_be_visible()
+    expect(page.get_by_role("link", name="Compare with the previous run")).to_be_visible()
     expect(page.locator("#head")).to_contain_text("Complete")
     expect(page.locator("#step-1")).to_contain_text("kept")
     after = shop.do(lambda: _history(shop, "from-step"))

@@ -81,7 +81,7 @@ def test_run_again_from_the_second_step(shop: Running, open_page: Open) -> None:
     page.keyboard.press("R")
     expect(page.locator("#ask")).to_contain_text("from charge card-1")
     page.keyboard.press("Enter")
-    expect(page.locator(".head-facts")).to_contain_text("Compare with before the restart")
+    expect(page.locator(".head-facts")).to_contain_text("Compare with the previous run")
 
 
 def test_find_where_two_runs_differ(shop: Running, open_page: Open) -> None:

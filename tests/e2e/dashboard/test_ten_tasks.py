@@ -90,7 +90,7 @@ def test_run_again_from_the_second_step(hand: Hand) -> None:
     hand.page.locator("#step-rows tr", has_text="charge card").hover()
     hand.press("Restart from here: charge card")
     hand.click(hand.page.locator("#ask .danger"))
-    expect(hand.page.locator(".head-facts")).to_contain_text("Compare with before the restart")
+    expect(hand.page.locator(".head-facts")).to_contain_text("Compare with the previous run")
 
     assert hand.clicks <= 3
 
