@@ -79,6 +79,12 @@ def until_answer(server: DevProcess, word: str) -> None:
     )
 
 
+def until_reloaded(server: DevProcess) -> None:
+    """Until instances run the new code, too: unfinished ones are checked against it first."""
+    until_answer(server, "new")
+    server.until_output("^Reloaded worker")
+
+
 def test_changed_code_is_live_in_under_a_second(server: DevProcess, folder: Path) -> None:
     write_entry(folder, version("new"))
     changed_at = time.monotonic()
@@ -90,7 +96,7 @@ def test_changed_code_is_live_in_under_a_second(server: DevProcess, folder: Path
 
 def test_new_instances_run_the_new_code(server: DevProcess, folder: Path) -> None:
     write_entry(folder, version("new"))
-    until_answer(server, "new")
+    until_reloaded(server)
 
     server.create("flow", "after")
 
@@ -103,7 +109,7 @@ def test_a_running_instance_finishes_its_step_on_the_old_code_and_goes_on_with_t
     server.create("flow", "both", {"gate": str(tmp_path / "gate")})
     server.until_output("first begins on old")
     write_entry(folder, version("new"))
-    until_answer(server, "new")
+    until_reloaded(server)
 
     (tmp_path / "gate").touch()
 
@@ -115,7 +121,7 @@ def test_a_sleeping_instance_wakes_on_the_new_code(server: DevProcess, folder: P
     server.create("flow", "sleeper", {"sleep": "10 minutes"})
     server.until_status("flow", "sleeper", "waiting")
     write_entry(folder, version("new"))
-    until_answer(server, "new")
+    until_reloaded(server)
 
     server.advance(600_000)
 
