@@ -13,7 +13,7 @@ from stepwell.bindings.values import JsDict, JsMap, JsNull
 from stepwell.bindings.values.shapes import JsBytes
 
 T = TypeVar("T")
-_NO_JAVASCRIPT: Final = "Python Workers run in CPython here, which has no JavaScript."
+_NO_JAVASCRIPT: Final = "Stepwell runs Python Workers in CPython, without JavaScript."
 
 
 class _JsProxyMeta(type):

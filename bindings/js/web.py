@@ -261,7 +261,7 @@ class Missing:
     def _refuse(self) -> NoReturn:
         hint = f"; {self._instead}" if self._instead else ""
         raise NotImplementedError(
-            f"js.{self._name} is not available: Python Workers run in CPython here, which has no JavaScript{hint}."
+            f"js.{self._name} is not available: Stepwell runs Python Workers in CPython, without JavaScript{hint}."
         )
 
     def __getattr__(self, name: str) -> Any:

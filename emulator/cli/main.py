@@ -52,7 +52,7 @@ class LazyGroup(Group):
         "env": LazyCommand(
             "stepwell.emulator.cli.env",
             "env",
-            "Print the variables with which a dev server that you start yourself uses the running Stepwell.",
+            "Print environment variables that connect your own dev server to the running Stepwell.",
         ),
         "workflows": LazyCommand(
             "stepwell.emulator.cli.workflows",
@@ -63,7 +63,7 @@ class LazyGroup(Group):
         "contract": LazyCommand(
             "stepwell.emulator.testing.contract.command",
             "contract",
-            "Compares an engine with what Cloudflare's own engines did.",
+            "Compare an engine with Cloudflare's recorded behavior.",
         ),
         "init": LazyCommand(
             "stepwell.emulator.cli.init", "init", "Create a starter project in PATH (default: current folder)."
@@ -71,7 +71,7 @@ class LazyGroup(Group):
         "doctor": LazyCommand(
             "stepwell.emulator.cli.doctor",
             "doctor",
-            "Show versions, tools, project, runtime, port and state folder, and what is wrong with them.",
+            "Show versions, tools, project, runtime, port and state folder, and problems with them.",
         ),
         "import": LazyCommand(
             "stepwell.emulator.cli.import_instances",
@@ -81,7 +81,7 @@ class LazyGroup(Group):
         "replay": LazyCommand(
             "stepwell.emulator.cli.replay",
             "replay",
-            "Run today's code on HISTORIES: files, folders, or names of Workflows.",
+            "Replay HISTORIES on the current code: files, folders, or names of Workflows.",
         ),
     }
 

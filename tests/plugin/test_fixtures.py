@@ -187,7 +187,9 @@ def test_a_name_is_given_once(workflows) -> None:
 async def test_an_unknown_binding_is_named_with_those_that_there_are(workflows) -> None:
     workflows.define(Order)
 
-    with pytest.raises(UnknownWorkflow, match=r'unknown Workflow ORDERS\. Workflows: ORDER\. Did you mean "ORDER"\?'):
+    with pytest.raises(
+        UnknownWorkflow, match=r'unknown Workflow ORDERS\. Workflows: ORDER\. Did you mean "ORDER"\?'
+    ):
         workflows.ORDERS
 
 

@@ -10,5 +10,5 @@ __version__ = "0.28.2"
 
 def __getattr__(name: str) -> Any:
     raise AttributeError(
-        f"pyodide has no {name!r} here: Python Workers run in CPython; there are pyodide.ffi, .http and .code"
+        f"pyodide.{name} is not available: Stepwell runs Python Workers in CPython; use pyodide.ffi, .http or .code"
     )

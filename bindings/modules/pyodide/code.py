@@ -7,5 +7,5 @@ from typing import NoReturn
 
 def run_js(code: str, /) -> NoReturn:
     raise NotImplementedError(
-        "pyodide.code.run_js is not available: Python Workers run in CPython here, which has no JavaScript."
+        "pyodide.code.run_js is not available: Stepwell runs Python Workers in CPython, without JavaScript."
     )

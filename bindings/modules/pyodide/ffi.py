@@ -69,5 +69,5 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     raise AttributeError(
-        f"pyodide.ffi has no {name!r} here: Python Workers run in CPython, without JavaScript; it is not imitated"
+        f"pyodide.ffi.{name} is not available: Stepwell runs Python Workers in CPython, without JavaScript"
     )

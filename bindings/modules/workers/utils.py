@@ -30,9 +30,7 @@ def get_compat_flag(flag: str) -> bool:
 
 async def import_sdk_javascript_module_async(name: str) -> Any:
     """Raises `ImportError`: the SDK's JavaScript needs a JavaScript engine."""
-    raise ImportError(
-        f"Failed to import '{name}': Python Workers run in CPython here, which has no JavaScript modules"
-    )
+    raise ImportError(f"Failed to import '{name}': Stepwell runs Python Workers in CPython, without JavaScript")
 
 
 def waitUntil(awaitable: Awaitable[Any]) -> None:
@@ -43,8 +41,8 @@ def import_from_javascript(module_name: str) -> Any:
     """`cloudflare:workers`; every other module needs JavaScript and raises `ImportError`."""
     if module_name != "cloudflare:workers":
         raise ImportError(
-            f"Failed to import '{module_name}': Python Workers run in CPython here, which has no JavaScript "
-            "modules; only 'cloudflare:workers' can be imitated."
+            f"Failed to import '{module_name}': Stepwell runs Python Workers in CPython, without JavaScript; "
+            "only 'cloudflare:workers' can be imported."
         )
     return SimpleNamespace(
         env=current_runtime().env,

@@ -216,7 +216,7 @@ def _our_module(name: str, target: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("stepwell.bindings.modules"):
             raise
-        text = f"No module named {name!r}: Python Workers run in CPython here, and this part is not imitated"
+        text = f"No module named {name!r}: Stepwell runs Python Workers in CPython, without this module"
         raise ModuleNotFoundError(text, name=name) from None
 
 

@@ -120,7 +120,7 @@ def test_props_are_an_empty_object() -> None:
 async def test_outside_of_a_worker_there_is_nothing_to_wait_in() -> None:
     waiting = asyncio.sleep(0)
 
-    with pytest.raises(NoRuntime, match="running Worker"):
+    with pytest.raises(NoRuntime, match="No Worker context"):
         wait_until(waiting)
     waiting.close()
 

@@ -151,10 +151,10 @@ def test_asgi_and_workers_asgi_are_one_module(spaces: Spaces) -> None:
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ("import pyodide.webloop", "No module named 'pyodide.webloop': Python Workers run in CPython"),
+        ("import pyodide.webloop", "No module named 'pyodide.webloop': Stepwell runs Python Workers in CPython"),
         (
             "from pyodide import webloop",
-            "cannot import name 'webloop' from 'pyodide': pyodide has no 'webloop' here",
+            "cannot import name 'webloop' from 'pyodide': pyodide.webloop is not available",
         ),
         ("from js import Nope", "cannot import name 'Nope' from 'js': js.Nope is not available"),
         ("from workers import NonRetryableError", "module 'workers' has no attribute 'NonRetryableError'"),
