@@ -1,42 +1,81 @@
 """The real `wrangler workflows`, both ways: over the REST API, and with --local over the explorer's.
 
-What it prints is checked, not only how it ends; a command that works both ways is one test of both.
+What it prints is checked, not only how it ends; a command that works both ways is one test of both. wrangler
+is loaded once: its own entry point is only used by the first test.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.e2e.api.conftest import Ran
 from tests.e2e.process import DevProcess
 
 WAYS = ("remote", "local")
+QUIET = {
+    "WRANGLER_SEND_METRICS": "false",
+    "WRANGLER_LOG_SANITIZE": "false",
+    "NO_COLOR": "1",
+    "CI": "1",
+    "TZ": "UTC",
+}
+
+
+def settings(server: DevProcess, way: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The environment variables and the options that lead wrangler to the emulator."""
+    environment = {
+        "CLOUDFLARE_API_BASE_URL": f"{server.url}/client/v4",
+        "CLOUDFLARE_API_TOKEN": "anything",
+        "CLOUDFLARE_ACCOUNT_ID": "0123456789abcdef0123456789abcdef",
+    }
+    return environment, ("--local", "--port", server.url.rpartition(":")[2]) if way == "local" else ()
+
+
+@pytest.fixture(scope="module")
+def process(npm_package: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    """One process for the commands of all tests."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("CLOUDFLARE_")}
+    with subprocess.Popen(
+        [
+            str(npm_package("node") / "bin" / "node"),
+            "--no-warnings",
+            str(Path(__file__).with_name("wrangler_runner.cjs")),
+            str(npm_package("wrangler") / "wrangler-dist" / "cli.js"),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        env={**inherited, **QUIET, "HOME": str(tmp_path_factory.mktemp("home"))},
+    ) as running:
+        yield running
+        assert running.stdin is not None
+        running.stdin.close()
 
 
 @pytest.fixture
-def wrangler(fresh: DevProcess, npm_package: Any, run_node: Any, request: Any) -> Callable[..., Any]:
+def wrangler(fresh: DevProcess, process: subprocess.Popen[str], tmp_path: Path, request: Any) -> Callable[..., Ran]:
     """Runs `wrangler workflows ...` the way that the test asks for."""
-    binary = npm_package("wrangler") / "bin" / "wrangler.js"
-    way = request.param
-    environment = {
-        "CLOUDFLARE_API_BASE_URL": f"{fresh.url}/client/v4",
-        "CLOUDFLARE_API_TOKEN": "anything",
-        "CLOUDFLARE_ACCOUNT_ID": "0123456789abcdef0123456789abcdef",
-        "WRANGLER_SEND_METRICS": "false",
-        "WRANGLER_LOG_SANITIZE": "false",
-        "NO_COLOR": "1",
-        "CI": "1",
-        "TZ": "UTC",
-    }
-    local = ("--local", "--port", fresh.url.rpartition(":")[2]) if way == "local" else ()
+    environment, options = settings(fresh, request.param)
 
-    def run(*arguments: str) -> Any:
-        return run_node(binary, "workflows", *arguments, *local, **environment)
+    def run(*arguments: str) -> Ran:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        command = {
+            "arguments": ["workflows", *arguments, *options],
+            "environment": environment,
+            "folder": str(tmp_path),
+        }
+        print(json.dumps(command), file=process.stdin, flush=True)
+        return Ran(**json.loads(process.stdout.readline()))
 
     return run
 
@@ -50,6 +89,17 @@ def said(ran: Any) -> str:
     """All that it printed, blanks made one; it must have ended well."""
     assert ran.code == 0, ran.out + ran.err
     return " ".join((ran.out + ran.err).split())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_command_itself(server: DevProcess, npm_package: Any, run_node: Any, way: str) -> None:
+    environment, options = settings(server, way)
+
+    ran = run_node(
+        npm_package("wrangler") / "bin" / "wrangler.js", "workflows", "list", *options, **environment, **QUIET
+    )
+
+    assert "Showing 2 workflows from" in said(ran)
 
 
 @both
