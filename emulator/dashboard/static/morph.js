@@ -3,7 +3,8 @@
 // Children are matched by data-key or id, otherwise by order and tag. Unchanged: elements with data-keep, the value of
 // inputs with data-keep-value, the open state of <details>, and the input the reader is typing into.
 
-const keyOf = (node) => (node.nodeType === 1 ? node.dataset.key || node.id || null : null);
+// Not node.id: in a form with a field named "id" that is the field.
+const keyOf = (node) => (node.nodeType === 1 ? node.dataset.key || node.getAttribute("id") : null);
 
 export function morph(from, to) {
   if (from.nodeType === 1 && from.hasAttribute("data-keep")) return;

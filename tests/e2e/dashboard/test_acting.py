@@ -127,3 +127,17 @@ def test_a_page_whose_instance_was_deleted_follows_the_next_one_of_its_id(shop: 
     expect(page).to_have_title("phoenix · Stepwell")
     shop.do(lambda: shop.engine.workflow("orders").pause("phoenix"))
     expect(page.locator("#now")).to_contain_text("Paused.")
+
+
+def test_a_redraw_keeps_what_is_typed_into_the_form_of_a_new_instance(shop: Running, open_page: Open) -> None:
+    page = live(open_page(f"{shop.base}/workflows/quick/create"))
+    page.get_by_label("ID").fill("typed")
+    page.get_by_label("Params").focus()
+
+    redrawn = "new Promise((done) => document.addEventListener('redrawn', () => done(true)))"
+    page.evaluate(
+        f"() => {{ const drawn = {redrawn}; dispatchEvent(new PopStateEvent('popstate')); return drawn }}"
+    )
+
+    expect(page.get_by_label("Params")).to_be_focused()
+    expect(page.get_by_label("ID")).to_have_value("typed")

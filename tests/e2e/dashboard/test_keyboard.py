@@ -135,6 +135,7 @@ def test_duplicate_with_other_params(shop: Running, open_page: Open) -> None:
     expect(page.locator("html.scripted h1")).to_contain_text("Duplicate k-original")
     tab_to(page, "Skip to content")
     page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")

@@ -24,7 +24,7 @@ def choose(page: Page, verb: str) -> None:
     ("verb", "question", "done"),
     [
         ("Terminate", "Terminate {id}?", "Terminated"),
-        ("Restart", "Restart {id} from the top?", "before the restart"),
+        ("Restart", "Restart {id} from the top?", "Compare with the previous run"),
     ],
 )
 def test_what_cannot_be_undone_is_asked_without_scripts_as_well(
