@@ -201,3 +201,30 @@ async def plain(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]
     await site.start()
     yield site
     await site.stop()
+
+
+class SlowBackEnd:
+    """Answers nobody before it is told to."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self._answers = asyncio.Event()
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        self.asked += 1
+        await self._answers.wait()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+        writer.close()
+
+    def answer(self) -> None:
+        self._answers.set()
+
+
+@pytest.fixture
+async def back_end() -> AsyncIterator[tuple[SlowBackEnd, str]]:
+    slow = SlowBackEnd()
+    server = await asyncio.start_server(slow.handle, "127.0.0.1", 0)
+    yield slow, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    slow.answer()
+    server.close()

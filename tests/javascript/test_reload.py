@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepwell.emulator.worker.host import WorkerLoadError
-from tests.javascript.conftest import StartSite, needs_runtime
+from tests.javascript.conftest import SlowBackEnd, StartSite, needs_runtime
 
 pytestmark = [needs_runtime, pytest.mark.anyio]
 
@@ -19,14 +19,17 @@ async def test_requests_reach_the_new_code(start_site: StartSite) -> None:
     assert (await site.get("/about"))["greeting"] == "new code"
 
 
-async def test_a_step_that_runs_is_finished_on_the_old_code(start_site: StartSite) -> None:
+async def test_a_step_that_runs_is_finished_on_the_old_code(
+    start_site: StartSite, back_end: tuple[SlowBackEnd, str]
+) -> None:
+    slow, url = back_end
     site = await start_site("ts-plain")
-    await site.post("/probe?id=r1", {"kind": "hold", "key": "r1", "ms": 300})
-    key = site.key("ts-probes", "r1")
-    await site.until(lambda: any(step.name == "hold" for step in site.engine.store.steps(key)))
+    await site.post("/probe?id=r1", {"kind": "hold", "key": "r1", "url": url})
+    await site.until(lambda: slow.asked == 1)
 
     site.edit("src/probes.ts", "return { before, held };", 'return { before, held, code: "new" };')
     await site.load()
+    slow.answer()
 
     found = await site.finished("/probed", "r1")
     assert found["output"] == {"before": 1, "held": 1, "code": "new"}

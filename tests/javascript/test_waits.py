@@ -2,47 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-
 import pytest
 
 from stepwell.bindings.values import encode
 from stepwell.emulator.storage.records import StepState
-from tests.javascript.conftest import Site, StartSite, needs_runtime
+from tests.javascript.conftest import Site, SlowBackEnd, StartSite, needs_runtime
 
 pytestmark = [needs_runtime, pytest.mark.anyio]
 
 NAPS = 5
 #: More than the engine keeps of passes that have had their time in memory.
 MANY = 120
-
-
-class SlowBackEnd:
-    """Answers nobody before it is told to."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self._answers = asyncio.Event()
-
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        self.asked += 1
-        await self._answers.wait()
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
-        writer.close()
-
-    def answer(self) -> None:
-        self._answers.set()
-
-
-@pytest.fixture
-async def back_end() -> AsyncIterator[tuple[SlowBackEnd, str]]:
-    slow = SlowBackEnd()
-    server = await asyncio.start_server(slow.handle, "127.0.0.1", 0)
-    yield slow, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-    slow.answer()
-    server.close()
 
 
 def _finished_steps(site: Site, instance_id: str) -> int:
