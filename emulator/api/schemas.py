@@ -72,7 +72,7 @@ _ORIGINS: Final = {
 }
 _CONFIG: Final = record(
     {
-        "retries": record({"limit": NUMBER, "delay": {"type": ["string", "number"]}, "backoff": TEXT}),
+        "retries": record({"limit": NUMBER, "delay": {"type": ["string", "number"]}}, {"backoff": TEXT}),
         "timeout": {"type": ["string", "number"]},
     },
     {"sensitive": {"const": "output"}},

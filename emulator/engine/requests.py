@@ -11,7 +11,7 @@ from stepwell.bindings.durations import InvalidDuration, duration_ms
 from stepwell.bindings.errors import EngineError, WorkflowError
 from stepwell.bindings.values import UNDEFINED_TEXT, Encoded, has_cycle, jsnull
 from stepwell.emulator.engine.names import is_addressable, is_identifier, is_reserved
-from stepwell.emulator.limits import Limits
+from stepwell.emulator.limits import MIB, Limits
 from stepwell.emulator.switches import Switches
 
 _LOCATIONS: Final = ("wnam", "weur", "enam", "eeur", "apac", "apac-ne", "apac-se", "oc", "sam", "afr", "me")
@@ -95,7 +95,7 @@ class Requests:
         most = self._limits.payload_bytes
         if most is not None and len(params) * 4 > most and params.size() > most:
             raise WorkflowError(
-                f"(body) The {subject} {params.size()} bytes; the maximum is {most} bytes (1 MiB)",
+                f"(body) The {subject} {params.size()} bytes; the maximum is {_bytes(most)}",
                 code="body",
             )
         if self._compat.reject_cycles and has_cycle(params):
@@ -184,7 +184,7 @@ class Requests:
         most = self._limits.batch_bytes
         size = sum(request.params.size() for request in requests if request.params is not None)
         if most is not None and size > most:
-            raise _body(f"The params of this batch are {size} bytes; the maximum is {most} bytes (1 MiB)")
+            raise _body(f"The params of this batch are {size} bytes; the maximum is {_bytes(most)}")
 
     # -- deleteBatch
     def delete_batch(self, ids: object) -> list[str]:
@@ -197,6 +197,10 @@ class Requests:
         if not all(is_addressable(one) for one in ids):
             raise WorkflowError("(instance.invalid_id) Instance ID is invalid", code="instance.invalid_id")
         return [str(one) for one in ids]
+
+
+def _bytes(limit: int) -> str:
+    return f"{limit} bytes ({limit // MIB} MiB)" if limit % MIB == 0 else f"{limit} bytes"
 
 
 def _body(text: str) -> WorkflowError:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+import jsonschema_rs
 import pytest
 
 from stepwell.bindings.errors import NonRetryableError
 from stepwell.bindings.values import UNDEFINED_TEXT
+from stepwell.emulator.api.descriptions import rest_description
 from stepwell.emulator.api.steps_view import termination
 from stepwell.emulator.clock import turns
 from stepwell.emulator.storage.records import EventType, HistoryRow
 
 pytestmark = pytest.mark.anyio
 
+PREFIX = "/client/v4/accounts/{account_id}/workflows/{workflow_name}/instances"
 START = "2001-09-09T01:46:40.000Z"
 DEFAULT = {"retries": {"limit": 5, "delay": 10_000, "backoff": "exponential"}, "timeout": "10 minutes"}
 
@@ -362,3 +365,17 @@ async def test_an_unknown_instance_is_not_found(world: Any, api: Any) -> None:
     await world.start(flow)
 
     assert await api.refused("GET", "/nope") == (404, 10400, "workflows.api.error.instance.not_found")
+
+
+async def test_a_step_without_backoff_is_as_the_description_says(world: Any, api: Any) -> None:
+    async def flow(payload: Any, step: Any) -> Any:
+        return await step.do("try", lambda: 1, {"retries": {"limit": 2, "delay": 1000, "backoff": None}})
+
+    await world.start(flow)
+    await world.create("one")
+
+    answer = {"success": True, "errors": [], "messages": [], "result": await api.get("/one")}
+    described = rest_description()
+    operation = described["paths"][f"{PREFIX}/{{instance_id}}"]["get"]
+    schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    jsonschema_rs.validator_for({**schema, "components": described["components"]}).validate(answer)

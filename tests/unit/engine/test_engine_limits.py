@@ -357,3 +357,13 @@ async def test_l2_a_workflow_of_its_own_concurrency_queues(world) -> None:
     await world.begin("two")
 
     assert (world.status("one"), world.status("two")) == ("running", "queued")
+
+
+@pytest.mark.parametrize(("most", "named"), [(10, "10 bytes"), (2 << 20, "2097152 bytes (2 MiB)")])
+async def test_an_error_about_large_params_names_the_limit_in_force(world, caught, most, named) -> None:
+    world.configure(limits={"payload_bytes": most})
+    await world.start(lambda params, step: params)
+
+    _, message = await caught(world.flow.create({"params": encode("x" * (most + 1))}))
+
+    assert message.endswith(f"the maximum is {named}")
