@@ -3,15 +3,14 @@
 import { WorkerEntrypoint, WorkflowEntrypoint } from "cloudflare:workers";
 import { describeError } from "./errors.mjs";
 import { applyMigrations } from "./migrations.mjs";
-import { channel, runKey } from "./setup.mjs";
+import * as setup from "./setup.mjs";
 import { Pass } from "./steps.mjs";
 import { hideEntrypoints } from "./unseen.mjs";
 import { readFrame, writeFrame } from "./wire.mjs";
 
-export const PATH = "/__stepwell/runs";
-
 /** The entrypoint class for a user's module. */
 export function runsOf(user) {
+  user.__stepwellSetup?.(setup);
   return class extends WorkerEntrypoint {
     fetch(request) {
       return accept(request, user, this.ctx, this.env);
@@ -19,34 +18,9 @@ export function runsOf(user) {
   };
 }
 
-/**
- * The user's default export, with our path in front: for a runtime that cannot give an entrypoint a socket of its own.
- */
-export function withRunsPath(user) {
-  const isRuns = (request) => new URL(request.url).pathname === PATH;
-  return aroundFetch(user.default ?? {}, (request, ctx, env, fetch) => (isRuns(request) ? accept(request, user, ctx, env) : fetch()));
-}
-
-function aroundFetch(handler, around) {
-  if (typeof handler === "function") {
-    return class extends handler {
-      async fetch(request) {
-        return around(request, this.ctx, this.env, () => super.fetch(request));
-      }
-    };
-  }
-  const fetch = (request, env, ctx) => around(request, ctx, env, () => handler.fetch(request, env, ctx));
-  const get = (target, key) => {
-    if (key === "fetch") return fetch;
-    const value = target[key];
-    return typeof value === "function" ? value.bind(target) : value;
-  };
-  return new Proxy(handler, { get });
-}
-
 async function accept(request, user, ctx, env) {
   const [scheme, proof] = (request.headers.get("authorization") ?? "").split(" ");
-  if (scheme !== "Stepwell" || !(await runKey.accepts("runs", proof))) return new Response(null, { status: 404 });
+  if (scheme !== "Stepwell" || !(await setup.runKey.accepts("runs", proof))) return new Response(null, { status: 404 });
   hideEntrypoints(ctx);
   const { 0: theirs, 1: ours } = new WebSocketPair();
   ours.accept();
@@ -65,7 +39,7 @@ async function accept(request, user, ctx, env) {
 
 function runPasses(send, user, ctx, env) {
   return (head, body) => {
-    const pass = new Pass(send, channel, env);
+    const pass = new Pass(send, setup.channel, env);
     pass.run(head, body, user[head.class], ctx);
     return pass;
   };

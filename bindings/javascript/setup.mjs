@@ -14,30 +14,24 @@ if (env === undefined) {
 }
 
 /**
- * What the generated config says: `{token, engine?, workflows: {BINDING: name}, exports: {Class: name}, jsonOptions,
- * secrets?, console?, introspects?}`; `console: "unchanged"` leaves the user's lines as they are; a text where it is a secret of `wrangler dev`.
+ * `{token, worker, workflows: {BINDING: name}, exports: {Class: name}, jsonOptions, console?, introspects?}`;
+ * `console: "unchanged"` leaves the user's lines as they are.
  */
-const told = env.__STEPWELL;
-const settings = typeof told === "string" ? JSON.parse(decodeURIComponent(told)) : told;
+const settings = env.__STEPWELL;
 export const runKey = new RunKey(settings.token);
 
-// `wrangler dev` has no binding for a plain address, but lets the global fetch reach loopback.
-const engine = env.__STEPWELL_ENGINE ?? { fetch: globalThis.fetch.bind(globalThis) };
+const engine = env.__STEPWELL_ENGINE;
 /** The Worker that this is. */
 export const { worker } = settings;
 /** What reaches a Python Worker: connections of its own, which are not kept. */
 export const forwarder = env.__STEPWELL_FORWARD ?? engine;
-export const channel = new Channel(engine, settings.engine ?? "http://engine", runKey);
+export const channel = new Channel(engine, "http://engine", runKey);
 
 delete env.__STEPWELL;
 delete env.__STEPWELL_ENGINE;
 delete env.__STEPWELL_FORWARD;
 const variables = globalThis.process?.env; // with nodejs_compat it has what `env` has
 if (variables) delete variables.__STEPWELL;
-for (const [name, value] of Object.entries(settings.secrets ?? {})) {
-  env[name] = value;
-  if (variables) variables[name] = value;
-}
 const Binding = settings.introspects ? IntrospectableWorkflow : WorkflowImpl;
 const binding = (workflow) => new Binding(channel, workflow, settings.jsonOptions);
 for (const [name, workflow] of Object.entries(settings.workflows)) env[name] = binding(workflow);

@@ -4,8 +4,15 @@
 import { DurableObject, WorkerEntrypoint } from "cloudflare:workers";
 import { decodeTree, encode } from "./codec.mjs";
 import { NotSerialisable, describeError } from "./errors.mjs";
-import { channel, forwarder, runKey, worker } from "./setup.mjs";
 import { writeFrame } from "./wire.mjs";
+
+// Of setup.mjs, which may be in another bundle.
+let channel, forwarder, runKey, worker;
+
+/** Called by the entry before any request. */
+export function __stepwellSetup(setup) {
+  ({ channel, forwarder, runKey, worker } = setup);
+}
 
 const USE_HEADER = "Stepwell-Use";
 const ERROR_HEADER = "Stepwell-Use-Error";

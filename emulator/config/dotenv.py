@@ -37,15 +37,6 @@ def parse(text: str) -> dict[str, str]:
     return {entry["name"]: _unquoted(entry["quoted"] or entry["plain"].strip()) for entry in entries}
 
 
-def line_of(name: str, value: str) -> str | None:
-    """A line, or several, that `parse` reads as this value; None where the syntax has none."""
-    escaped = value.replace("\n", "\\n").replace("\r", "\\r")
-    for written in (f"'{value}'", f"`{value}`", f'"{value}"', f'"{escaped}"', value):
-        if parse(f"{name}={written}\n__AFTER=") == {name: value, "__AFTER": ""}:
-            return f"{name}={written}"
-    return None
-
-
 def _unquoted(value: str) -> str:
     quote = value[:1]
     if len(value) > 1 and quote in "'\"`" and value.endswith(quote):

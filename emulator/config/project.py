@@ -34,12 +34,16 @@ _OF_PAGES: Final = frozenset(
 
 
 class Project(NamedTuple):
-    """A Worker's project as it was read. `folder` is that of the user's own file, where the state folder goes."""
+    """A Worker's project as it was read. `folder` is that of the user's own file, where the state folder goes.
+
+    `has_other_main`: the entry is not the file's.
+    """
 
     config: WorkerConfig
     found: ConfigLocation
     dev_vars: DevVars
     warnings: tuple[Problem, ...] = ()
+    has_other_main: bool = False
 
     @property
     def folder(self) -> Path:
@@ -108,7 +112,7 @@ def read_project(
     problems.raise_errors(heading)
     assert config is not None, "read_worker reports a problem when it has no record"
     dev_vars = load_dev_vars(config, environ, problems, env_files=env_files)
-    return Project(config, found, dev_vars, tuple(problems.warnings))
+    return Project(config, found, dev_vars, tuple(problems.warnings), main is not None)
 
 
 def _only_classes(raw: Mapping[str, object], main: Path) -> dict[str, object]:

@@ -162,7 +162,9 @@ class Hosts:
         from stepwell.emulator.worker.workerd.host import JavaScriptWorker
 
         workers = [
-            JavaScriptWorker(project.config, project.vars)
+            JavaScriptWorker(
+                project.config, project.vars, file=None if project.has_other_main else project.config_path
+            )
             for project in self._projects
             if project.config.language == "javascript"
         ]

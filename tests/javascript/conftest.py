@@ -72,7 +72,7 @@ class Site:
 
     def _workers(self) -> list[JavaScriptWorker]:
         projects = [load_project(folder, environ={}) for folder in self.folders]
-        return [JavaScriptWorker(project.config, project.vars) for project in projects]
+        return [JavaScriptWorker(project.config, project.vars, file=project.config_path) for project in projects]
 
     def _port(self, name: str) -> WorkflowPort | None:
         known = {state.name for state in self.engine.workflows()}

@@ -47,18 +47,20 @@ function prepare(worker) {
     ...bound.map(({ binding, name, className }) => ({ binding, name, className })),
     ...Object.entries(exported).map(([className, name]) => ({ name, className })),
   ];
-  if (!own.length && !bindings.length) return undefined;
+  const run = session.workers?.[name]; // `stepwell dev` has started this tool to run the Worker, with Workflows or without
+  if (!own.length && !bindings.length && !run) return undefined;
   for (const { name: workflow, script } of bindings) dates.set(`${script ?? name}/${workflow}`, shape.date(worker));
   const digest = createHash("sha256");
   for (const text of shape.code(worker)) digest.update(text);
   const facts = { date: shape.date(worker), flags: shape.flags(worker), importsLater: importsLater(worker) };
-  if (own.length) {
+  if (own.length || run) {
     exportsOf.set(name, exported);
+    if (run) shape.run(worker, run.variables);
     shape.host(worker, entryOf(RUNS), passModules());
     hosting.add(name);
   }
   const others = bindings.filter((each) => !bound.includes(each));
-  return { name, own, others, ...facts, code: digest.digest("hex").slice(0, 32) };
+  return { name, own, others, ...facts, code: digest.digest("hex").slice(0, 32), run: run !== undefined };
 }
 
 /** The options for miniflare and what to tell the engine; the options as they came where they are not understood. */
@@ -88,11 +90,11 @@ function extendPlugin(plugin) {
   replace("getBindings", (options) => [...shapeOf(options).workflows(options).map((workflow) => bindingOf(options, workflow)), ...hostBindings(options)]);
   replace("getNodeBindings", () => ({}));
   replace("getExtensions", () => [{ modules: bindingModules() }]);
-  replace("getServices", async ({ options }) => (hasWorkflows(options) ? [engineService()] : []));
+  replace("getServices", async ({ options }) => (needsEngine(options) ? [engineService()] : []));
 }
 
 const exportedBy = (options) => exportsOf.get(shapeOf(options).name(options)) ?? {};
-const hasWorkflows = (options) => shapeOf(options).workflows(options).length > 0 || Object.keys(exportedBy(options)).length > 0;
+const needsEngine = (options) => hosting.has(shapeOf(options).name(options)) || shapeOf(options).workflows(options).length > 0;
 
 /** Whether options of a binding cross as JSON. */
 function jsonOptions(options, { name, script }) {
@@ -106,19 +108,20 @@ function bindingOf(options, workflow) {
   return { name: binding, wrapped: { moduleName: BINDING, innerBindings: [engineBinding("engine"), json("settings", settings)] } };
 }
 
-/** What our entry finds in `env`, and takes out. 4.x gives a plugin no name of the Worker, but each Workflow has it by now. */
+/** What our entry finds in `env`, and takes out. */
 function hostBindings(options) {
   const shape = shapeOf(options);
+  const name = shape.name(options);
+  if (!hosting.has(name)) return [];
   const workflows = shape.workflows(options);
-  const isHost = hosting.has(shape.name(options)) || workflows.some(({ script }) => hosting.has(script));
-  if (!isHost) return [];
   const settings = {
     token: session.token,
+    worker: name,
     workflows: Object.fromEntries(workflows.map(({ binding, name }) => [binding, name])), // in this isolate they know their pass
     exports: exportedBy(options),
     jsonOptions: workflows.some((workflow) => jsonOptions(options, workflow)),
-    console: "unchanged",
-    introspects: true,
+    console: session.console ?? "unchanged",
+    introspects: session.introspects ?? true,
   };
   return [engineBinding("__STEPWELL_ENGINE"), json("__STEPWELL", settings)];
 }
@@ -167,6 +170,7 @@ function extendClass(Base) {
     }
 
     async setOptions(given) {
+      if (session.keepsCode && this.#hosts.length) return; // `stepwell dev` starts another process for new code
       const { options, hosts } = understood(given);
       this.#given = given;
       this.#imports.clear();
@@ -203,15 +207,17 @@ function extendClass(Base) {
     async #tell() {
       const { port } = await super.ready;
       const hosts = this.#hosts.filter(({ name, importsLater }) => !importsLater || this.#imports.has(name));
-      const workers = await Promise.all(hosts.map(async (host) => ({ ...host, runs: host.own.length ? await this.#runsPort(host.name) : null })));
+      const workers = await Promise.all(hosts.map((host) => this.#described(host)));
       if (!workers.length && !this.#registration) return;
       this.#registration ??= new Registration(session, (other) => this.#moveTo(other));
-      await this.#registration.tell({ id: this.#id, pid: process.pid, folder: process.cwd(), http: Number(port), workers });
+      const { launch } = session;
+      await this.#registration.tell({ id: this.#id, launch, pid: process.pid, folder: process.cwd(), http: Number(port), workers });
     }
 
-    async #runsPort(worker) {
-      const url = await this.unsafeGetDirectURL(worker, RUNS);
-      return Number(url.port);
+    async #described({ run, ...host }) {
+      const port = async (entrypoint) => Number((await this.unsafeGetDirectURL(host.name, entrypoint)).port);
+      const runs = host.own.length || run ? await port(RUNS) : null;
+      return { ...host, runs, ...(run && { http: await port() }) };
     }
 
     /** Another `stepwell dev` has taken over: the bindings must name it. */

@@ -6,6 +6,8 @@ import { posix } from "node:path";
 export class UnknownShape extends Error {}
 
 const RUNS = "__StepwellRuns";
+const SELF = "__STEPWELL_SELF";
+const LOCAL = { host: "127.0.0.1", port: 0 };
 const ALS_FLAG = /^nodejs_als$|^nodejs_compat/;
 
 /** The adapter for a Worker's options. */
@@ -25,16 +27,19 @@ function named({ name, className }, text) {
 const placed = (texts) => Object.entries(texts).map(([name, text]) => [`stepwell/${name}.mjs`, text]);
 
 const four = {
-  name: (worker) => worker.name ?? "",
+  // A plugin gets its own part of the options, without the name: there it is in an entry that `host` has added.
+  name: (worker) => worker.name ?? worker.workflows?.[SELF]?.scriptName ?? "",
 
   copy: (worker) => ({ ...worker }),
 
   /** `{binding, name, className, script}` of each Workflow binding; `script` is undefined for the Worker's own. */
   workflows: (worker) =>
-    Object.entries(worker.workflows ?? {}).map(([binding, workflow]) => {
-      named(workflow, JSON.stringify(workflow));
-      return { binding, name: workflow.name, className: workflow.className, script: workflow.scriptName };
-    }),
+    Object.entries(worker.workflows ?? {})
+      .filter(([binding]) => binding !== SELF)
+      .map(([binding, workflow]) => {
+        named(workflow, JSON.stringify(workflow));
+        return { binding, name: workflow.name, className: workflow.className, script: workflow.scriptName };
+      }),
 
   /** Workflows that the Worker only exports: takes them out of the options, and gives class to name. */
   takeExports: () => ({}),
@@ -51,7 +56,14 @@ const four = {
     const ours = placed({ entry, ...texts }).map(([path, contents]) => ({ type: "ESModule", path: posix.join(root, path), contents }));
     worker.modules = [...ours, ...worker.modules];
     worker.compatibilityFlags = withAls(worker.compatibilityFlags);
-    worker.unsafeDirectSockets = [...(worker.unsafeDirectSockets ?? []), { host: "127.0.0.1", port: 0, entrypoint: RUNS }];
+    worker.unsafeDirectSockets = [...(worker.unsafeDirectSockets ?? []), { ...LOCAL, entrypoint: RUNS }];
+    worker.workflows = { ...worker.workflows, [SELF]: { name: SELF, className: RUNS, scriptName: worker.name } };
+  },
+
+  /** Gives the Worker its variables, and a socket for its requests. */
+  run(worker, variables) {
+    worker.bindings = { ...worker.bindings, ...variables };
+    worker.unsafeDirectSockets = [...(worker.unsafeDirectSockets ?? []), LOCAL];
   },
 
   /** What the Worker's code is made of, for a digest. */
@@ -94,7 +106,14 @@ const five = {
     const ours = placed({ entry, ...texts }).map(([name, contents]) => [name, { type: "esm", contents }]);
     config.manifest = { ...manifest, mainModule: "stepwell/entry.mjs", modules: { ...manifest.modules, ...Object.fromEntries(ours) } };
     config.compatibilityFlags = withAls(config.compatibilityFlags);
-    worker.dev = { ...dev, unsafeDirectSockets: [...(dev?.unsafeDirectSockets ?? []), { host: "127.0.0.1", port: 0, entrypoint: RUNS }] };
+    worker.dev = { ...dev, unsafeDirectSockets: [...(dev?.unsafeDirectSockets ?? []), { ...LOCAL, entrypoint: RUNS }] };
+  },
+
+  run(worker, variables) {
+    const { config, dev } = worker;
+    const values = Object.entries(variables).map(([name, value]) => [name, typeof value === "string" ? { type: "text", value } : { type: "json", value }]);
+    config.env = { ...config.env, ...Object.fromEntries(values) };
+    worker.dev = { ...dev, unsafeDirectSockets: [...(dev?.unsafeDirectSockets ?? []), LOCAL] };
   },
 
   code: ({ config }) => Object.values(config.manifest?.modules ?? {}).map(({ contents }) => contents ?? ""),

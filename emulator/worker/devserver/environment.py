@@ -31,11 +31,11 @@ class Session:
     #: Bindings by Worker and name, as names of Workflows: for `getPlatformProxy()`, which leaves them out.
     bindings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def write(self) -> None:
-        """Writes the file, for its owner only."""
+    def write(self, **more: object) -> None:
+        """Writes the file, for its owner only, with `more` for the preload."""
         address = f"127.0.0.1:{self.port}"
         data = {"engine": address, "token": self.token, "ended": self.ended, "bindings": self.bindings}
-        write_private(self.file, json.dumps(data))
+        write_private(self.file, json.dumps({**data, **more}))
 
 
 def session_file(state: Path) -> Path:

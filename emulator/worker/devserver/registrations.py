@@ -53,10 +53,11 @@ class HostedWorker:
 
 @dataclass(slots=True, eq=False)
 class Registration:
-    """What one Miniflare has announced, until `ended` is set."""
+    """What one Miniflare has announced, until `ended` is set. `launch` names the process if we have started it."""
 
     id: str
     workers: Mapping[str, HostedWorker]
+    launch: str | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -78,6 +79,14 @@ class Registrations:
             if hosted is not None and hosted.runs is not None:
                 return registration, hosted
         return None
+
+    async def of(self, launch: str) -> Registration:
+        """The registration of a process that we have started; waits for it."""
+        while True:
+            for registration in self._current.values():
+                if registration.launch == launch:
+                    return registration
+            await self.change()
 
     async def change(self, timeout_s: float | None = None) -> None:
         """Returns when a registration has come or gone, or after `timeout_s`."""
@@ -126,14 +135,14 @@ class Registrations:
 def _read(message: Mapping[str, Any]) -> Registration:
     folder, http = Path(message["folder"]), int(message["http"])
     workers = [_worker(entry, folder, http) for entry in message["workers"]]
-    return Registration(str(message["id"]), {worker.name: worker for worker in workers})
+    return Registration(str(message["id"]), {worker.name: worker for worker in workers}, message.get("launch"))
 
 
 def _worker(entry: Mapping[str, Any], folder: Path, http: int) -> HostedWorker:
     return HostedWorker(
         name=str(entry["name"]),
         folder=folder,
-        http=http,
+        http=int(entry.get("http", http)),
         runs=entry["runs"],
         date=str(entry.get("date") or ""),
         flags=tuple(entry["flags"]),

@@ -52,8 +52,8 @@ class Bundle:
     modules: Mapping[str, bytes]
 
 
-def write_entry(config: WorkerConfig, folder: Path, *, runs_path: bool) -> Path:
-    """Writes the module that the runtime loads. `runs_path`: the engine comes in by the Worker's own address."""
+def write_entry(config: WorkerConfig, folder: Path) -> Path:
+    """Writes the module that the runtime loads."""
     main = json.dumps(str(config.main))
     ours = json.dumps(str(JAVASCRIPT / "setup.mjs"))
     runs = json.dumps(str(JAVASCRIPT / "runs.mjs"))
@@ -63,9 +63,9 @@ def write_entry(config: WorkerConfig, folder: Path, *, runs_path: bool) -> Path:
         f"import {ours};",
         f"import * as user from {main};",
         f"import {{ frontOf }} from {front};",
-        f"import {{ runsOf, withRunsPath }} from {runs};",
+        f"import {{ runsOf }} from {runs};",
         f"export * from {main};",
-        f"export default {'withRunsPath(user)' if runs_path else 'user.default ?? {}'};",
+        "export default user.default ?? {};",
         f"export const {RUNS_EXPORT} = runsOf(user);",
         f"export const {FRONT_EXPORT} = frontOf(user);",
         "",

@@ -10,12 +10,15 @@ from pathlib import Path
 from stepwell.emulator.worker.workerd.bundling import Bundle
 
 
-def class_sources(main: Path, bundle: Bundle, classes: Iterable[str]) -> dict[str, str]:
-    """The text of the project's own file that declares each class; nothing for those of the entry module."""
+def class_sources(main: Path, files: Iterable[Path], classes: Iterable[str]) -> dict[str, str]:
+    """The text of the file that declares each class; nothing for those of the entry module.
+
+    `files` are those that the bundle was made of.
+    """
     entry = main.read_text(errors="replace")
     missing = [name for name in classes if not _declares(entry, name)]
     found: dict[str, str] = {}
-    for path in _own_files(bundle) if missing else ():
+    for path in files if missing else ():
         text = path.read_text(errors="replace")
         found |= {name: text for name in missing if name not in found and _declares(text, name)}
     return found
@@ -25,7 +28,7 @@ def _declares(text: str, name: str) -> bool:
     return re.search(rf"\bclass\s+{re.escape(name)}\b|\b{re.escape(name)}\s*=\s*class\b", text) is not None
 
 
-def _own_files(bundle: Bundle) -> Iterator[Path]:
+def own_files(bundle: Bundle) -> Iterator[Path]:
     """The files that the bundle was made of, those of installed packages left out."""
     data = json.loads(bundle.source_map) if bundle.source_map else {}
     for source in data.get("sources", ()):

@@ -40,17 +40,18 @@ _OPTIONS_ARE_VALUES_FROM: Final = "2026-06-16"
 
 @dataclass(frozen=True, slots=True)
 class WorkerPart:
-    """One Worker of the run: its configuration, its variables and secrets, its code."""
+    """One Worker of the run: its configuration, its variables with the secrets, its code."""
 
     config: WorkerConfig
     variables: Mapping[str, object]
     bundle: Bundle
+    #: The configuration as the user wrote it; None where none says the same.
+    file: Path | None = None
 
     @property
-    def secrets(self) -> dict[str, str]:
-        """Variables whose values are not in the configuration: from `.dev.vars`, `.env` or the shell."""
-        values = self.variables.items()
-        return {n: v for n, v in values if isinstance(v, str) and self.config.vars.get(n) != v}
+    def place(self) -> Path:
+        """The folder of the configuration that wrangler reads."""
+        return self.bundle.folder if self.file is None else self.file.parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +72,15 @@ def runs_socket(worker: str) -> str:
     return f"runs:{worker}"
 
 
-def setup_values(config: WorkerConfig, token: str, engine: str | None = None) -> dict[str, object]:
+def setup_values(config: WorkerConfig, token: str) -> dict[str, object]:
     """What setup.mjs is told: which names of `env` and of `exports` are which Workflows."""
-    values: dict[str, object] = {
+    return {
         "token": token,
         "worker": config.name,
         "workflows": {w.binding: w.name for w in config.workflows if w.binding is not None},
         "exports": {w.class_name: w.name for w in _exported(config)},
         "jsonOptions": config.compatibility_date < _OPTIONS_ARE_VALUES_FROM,
     }
-    if engine is not None:
-        values["engine"] = engine
-    return values
 
 
 def _exported(config: WorkerConfig) -> Iterator[Any]:

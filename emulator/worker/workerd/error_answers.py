@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
+from typing import Final
 
 from stepwell.bindings.errors import ErrorInfo
 from stepwell.emulator.worker.host import Message, Scope, Send
 from stepwell.emulator.worker.python.error_page import error_page
 from stepwell.emulator.worker.workerd.run_key import RunKey
 
+_log = logging.getLogger("stepwell.worker")
+
 #: As front.mjs names it; its value proves that the answer is ours.
-_ERROR_HEADER = b"stepwell-error"
+_ERROR_HEADER: Final = b"stepwell-error"
+#: As wrangler's middleware names it, which describes errors in the same way and does not log them.
+_WRANGLERS_HEADER: Final = b"mf-experimental-error-stack"
 
 
 class ErrorAnswers:
@@ -42,7 +48,9 @@ class ErrorAnswers:
 
     def _describes_an_error(self, start: Message) -> bool:
         proofs = [value for name, value in start["headers"] if name == _ERROR_HEADER]
-        return bool(proofs) and self._key.accepts("error", proofs[0].decode("latin-1"))
+        if proofs:
+            return self._key.accepts("error", proofs[0].decode("latin-1"))
+        return _is_of_wrangler(start)
 
     async def _tell(self, start: Message, body_type: str) -> None:
         if not self._body:  # of HEAD
@@ -52,9 +60,15 @@ class ErrorAnswers:
         error = self._mapped(ErrorInfo.from_json(json.loads(self._body)))
         title = f"{error.name}: {error.message}"
         details = error.stack or title
+        if _is_of_wrangler(start):
+            _log.error("%s", details)
         kind, text = b"text/plain", f"{details}\n"
         if self._wants_page:
             kind, text = b"text/html", error_page(self._worker, title, details)
         headers = [(b"content-type", kind + b";charset=utf-8")]
         await self._send({**start, "headers": headers})
         await self._send({"type": body_type, "body": text.encode("utf-8", "replace")})
+
+
+def _is_of_wrangler(start: Message) -> bool:
+    return any(name == _WRANGLERS_HEADER for name, _ in start["headers"])

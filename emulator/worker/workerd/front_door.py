@@ -28,7 +28,7 @@ _DROPPED: Final = frozenset({
 #: Methods without a body that may be sent a second time when no answer came.
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 # What `request.cf` says; made up, as in `wrangler dev` without a network.
-_CF: Final = json.dumps(
+CF: Final = json.dumps(
     {
         "asn": 395747,
         "colo": "DFW",
@@ -49,7 +49,7 @@ _CF: Final = json.dumps(
         "tlsVersion": "TLSv1.3",
         "clientAcceptEncoding": "br, gzip, deflate",
     }
-).encode()
+)
 
 
 class Serving(Protocol):
@@ -129,7 +129,7 @@ def _forwarded(scope: Scope, doors: RuntimeEndpoints) -> Headers:
     headers: Headers = [(name, value) for name, value in scope["headers"] if not _is_dropped(name.lower())]
     client: Any = scope.get("client")
     headers.append((b"CF-Connecting-IP", (client[0] if client else "127.0.0.1").encode()))
-    headers.append((CF_HEADER.encode(), _CF))
+    headers.append((CF_HEADER.encode(), CF.encode()))
     headers += _encoded(doors.headers.items())
     return headers
 

@@ -20,10 +20,14 @@ from stepwell.emulator.config.model import WorkerConfig
 from stepwell.emulator.config.problems import class_not_exported, not_a_workflow
 from stepwell.emulator.private_files import remove_folder, write_private
 from stepwell.emulator.worker.console import ConsoleLine, log_line
+from stepwell.emulator.worker.devserver.inputs import bundled_files, input_digest
+from stepwell.emulator.worker.devserver.registrations import REGISTER_PATH, HostedWorker, Registrations
+from stepwell.emulator.worker.devserver.stacks import DevServerStacks
+from stepwell.emulator.worker.devserver.wrangler import wrangler_launcher
 from stepwell.emulator.worker.host import AsgiApp, Generation, Language, WorkerCodeError, WorkerLoadError
 from stepwell.emulator.worker.workerd.bundling import Bundle, bundle, write_entry
 from stepwell.emulator.worker.workerd.calls import Calls, PythonService
-from stepwell.emulator.worker.workerd.class_sources import class_sources
+from stepwell.emulator.worker.workerd.class_sources import class_sources, own_files
 from stepwell.emulator.worker.workerd.config import (
     DATA_FOLDER,
     EngineAddress,
@@ -40,9 +44,8 @@ from stepwell.emulator.worker.workerd.launch import Launcher, WorkerdLauncher
 from stepwell.emulator.worker.workerd.migrations import apply_migrations, migrations_of
 from stepwell.emulator.worker.workerd.missing_tables import MissingTables
 from stepwell.emulator.worker.workerd.runtime_choice import Choice, Wanted, choose_runtime
-from stepwell.emulator.worker.workerd.sourcemaps import MapsBeside, SourceMap, StackMapper
+from stepwell.emulator.worker.workerd.sourcemaps import SourceMap, StackMapper
 from stepwell.emulator.worker.workerd.toolchain import Toolchain, find_toolchain, mentions, version_of
-from stepwell.emulator.worker.workerd.wrangler import wrangler_launcher
 
 _log = logging.getLogger("stepwell.worker")
 
@@ -54,12 +57,14 @@ _CPU_LIMIT_S: Final = 30.0
 class JavaScriptWorker:
     """One Worker as it is to run: its configuration, and its variables with the secrets.
 
-    `stands_in`: it does so for a Worker in Python.
+    `stands_in`: it does so for a Worker in Python. `file` is its configuration as the user wrote it; None where no
+    file says the same.
     """
 
     config: WorkerConfig
     variables: Mapping[str, object]
     stands_in: bool = False
+    file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,8 @@ class JavaScriptRuntime:
         self._emit = emit
         self._workers = workers
         self._options = options
-        self._calls = Calls(ports, services)
+        self._registrations = Registrations(_no_news)
+        self._calls = Calls(ports, services, apps={REGISTER_PATH: self._registrations.app})
         self._hosts: dict[str, WorkerdHost] = {}
         self._generation: RuntimeGeneration | None = None
         #: All that may have a process: the one that serves, and older ones that runs go on in.
@@ -134,13 +140,15 @@ class JavaScriptRuntime:
         for worker in workers:
             _check_flags(worker.config, tools)
         parts = [await self._bundled(worker, tools, choice) for worker in workers]
-        digests = {part.config.name: _digest(part) for part in parts}
+        digests = await asyncio.to_thread(_digests, parts, choice)
         if self._generation is None or digests != self._digests:
             self._tell(choice, workers, tools)
             await self._replace(parts, tools, choice)
-            self._digests = digests
+            self._digests = (
+                digests if choice.runtime == "workerd" else await asyncio.to_thread(_digests, parts, choice)
+            )
         part = next(part for part in parts if part.config.name == name)
-        return await self._describe(part, [part.config for part in parts])
+        return await self._describe(part, [part.config for part in parts], choice)
 
     async def stop(self) -> None:
         self._generation = None
@@ -158,18 +166,17 @@ class JavaScriptRuntime:
     # -- loading
     async def _bundled(self, worker: JavaScriptWorker, tools: Toolchain, choice: Choice) -> WorkerPart:
         config = worker.config
-        if not config.main.is_file():
+        if not config.main.is_file() and not config.raw.get("build"):
             raise WorkerLoadError(f'The Worker "{config.name}" has no file {config.main}, its "main".')
         folder = self._options.state / "generated" / config.name
-        entry = write_entry(config, folder, runs_path=choice.runtime == "wrangler")
         self._loads += 1
-        made = Bundle(folder, "", "", {})
-        if tools.esbuild is not None:
-            debuggable = self._inspector is not None
-            made = await bundle(
-                config, tools.esbuild, entry, folder / f"bundle-{self._loads % 8}", debuggable=debuggable
-            )
-        return WorkerPart(config, worker.variables, made)
+        if choice.runtime == "wrangler":  # which bundles by itself
+            return WorkerPart(config, worker.variables, Bundle(folder, "", "", {}), worker.file)
+        assert tools.esbuild is not None
+        entry = write_entry(config, folder)
+        place, debuggable = folder / f"bundle-{self._loads % 8}", self._inspector is not None
+        code = await bundle(config, tools.esbuild, entry, place, debuggable=debuggable)
+        return WorkerPart(config, worker.variables, code, worker.file)
 
     async def _replace(self, parts: Sequence[WorkerPart], tools: Toolchain, choice: Choice) -> None:
         data = self._options.state / DATA_FOLDER
@@ -197,17 +204,18 @@ class JavaScriptRuntime:
             self._inspector.disconnect()
 
     def _launcher(self, parts: Sequence[WorkerPart], tools: Toolchain, choice: Choice) -> Launcher:
-        key = self._calls.key
-        engine = EngineAddress(self._calls.port, self._calls.token)
         state = self._options.state
+        is_inspected = self._inspector is not None
         if choice.runtime == "wrangler":
-            return wrangler_launcher(parts, engine, key, state, tools, is_inspected=self._inspector is not None)
+            return wrangler_launcher(
+                parts, self._calls, self._registrations, state, tools, is_inspected=is_inspected
+            )
         assert tools.workerd is not None
         file = state / "generated" / f"workerd-{self._loads % 8}.capnp"
         names = [part.config.name for part in parts]
         runs = unix_sockets(names)
-        write_private(file, workerd_config(parts, engine, state / DATA_FOLDER, file.parent, tools, runs))
-        return WorkerdLauncher(tools.workerd, file, names, runs, key, self._inspector is not None)
+        write_private(file, workerd_config(parts, self.calls, state / DATA_FOLDER, file.parent, tools, runs))
+        return WorkerdLauncher(tools.workerd, file, names, runs, self._calls.key, is_inspected)
 
     def _tell(self, choice: Choice, workers: Sequence[JavaScriptWorker], tools: Toolchain) -> None:
         if choice == self._told:
@@ -228,18 +236,20 @@ class JavaScriptRuntime:
         if program is not None:
             _warn_of_newer_dates(workers, tools.newest_date)
 
-    async def _describe(self, part: WorkerPart, run: Sequence[WorkerConfig]) -> Generation:
+    async def _describe(self, part: WorkerPart, run: Sequence[WorkerConfig], choice: Choice) -> Generation:
         generation, config = self._generation, part.config
         assert generation is not None
         classes = {w.class_name for w in config.workflows if w.script_name is None}
         # Another Worker may bind a class of this one that its own configuration does not mention.
         classes |= {w.class_name for other in run for w in other.workflows if w.script_name == config.name}
+        by_wrangler = choice.runtime == "wrangler"
+        files = bundled_files(config, part.place) if by_wrangler else own_files(part.bundle)
         return Generation(
             version_id=self._digests[config.name],
             language="javascript",
             source=config.main.read_text(errors="replace"),
             runners={name: generation.runner(config.name, name) for name in classes},
-            class_sources=await asyncio.to_thread(class_sources, config.main, part.bundle, classes),
+            class_sources=await asyncio.to_thread(class_sources, config.main, files, classes),
         )
 
 
@@ -307,22 +317,28 @@ def _warn_of_newer_dates(workers: Sequence[JavaScriptWorker], newest: str | None
 
 
 def _mapper(part: WorkerPart, choice: Choice, tables: MissingTables) -> StackMapper:
-    if choice.runtime == "wrangler":  # which bundles by itself
-        return StackMapper(
-            MapsBeside(part.bundle.folder.parent / ".wrangler"), "entry.js", part.config.folder, tables.seen
-        )
+    if choice.runtime == "wrangler":
+        return DevServerStacks(part.config, part.place, tables.seen)
     source_map = SourceMap(part.bundle.source_map, part.bundle.folder)
     return StackMapper(source_map, "worker.js", part.config.folder, tables.seen)
 
 
-def _digest(part: WorkerPart) -> str:
-    """New whenever the code or anything that the Worker is told has changed."""
+def _digests(parts: Sequence[WorkerPart], choice: Choice) -> dict[str, str]:
+    """By Worker, what is new whenever the code or anything that the Worker is told has changed."""
+    return {part.config.name: _digest(part, choice) for part in parts}
+
+
+def _digest(part: WorkerPart, choice: Choice) -> str:
     config = part.config
     migrations = [one.files for one in migrations_of(config)]
-    given = [config.compatibility_date, config.raw, dict(part.variables), migrations]
-    told = json.dumps(given, sort_keys=True, default=str)
-    code = part.bundle.code or config.main.read_text(errors="replace")
+    settings = [config.compatibility_date, config.raw, dict(part.variables), migrations]
+    told = json.dumps(settings, sort_keys=True, default=str)
+    code = part.bundle.code if choice.runtime == "workerd" else input_digest(config, part.place)
     return hashlib.sha256("\0".join([config.name, told, code]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+async def _no_news(_: Sequence[HostedWorker]) -> None:
+    """The launcher waits for its own process."""
 
 
 def _cpu_limit_s(config: WorkerConfig) -> float:

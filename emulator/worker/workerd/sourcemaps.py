@@ -170,6 +170,9 @@ class MapsBeside:
         self._maps: dict[Path, SourceMap | None] = {}
 
     def __call__(self, url: str) -> SourceMap | None:
+        """The map of a bundle by its URL or path. Errors of the first load have its name only: then the newest."""
+        if "/" not in url and (newest := newest_map(self._folder, url)) is not None:
+            url = str(newest.with_suffix(""))
         bundle = Path(unquote(url.removeprefix("file://"))).resolve()
         if bundle not in self._maps:
             self._maps[bundle] = self._load(bundle)
@@ -177,8 +180,8 @@ class MapsBeside:
 
     def read(self, bundle_name: str) -> None:
         """Reads the map of the newest bundle of that name. Safe in any thread."""
-        files = [(_changed_ns(file), file) for file in self._folder.glob(f"tmp/*/{bundle_name}.map")]
-        source_map = self(str(max(files)[1].with_suffix(""))) if files else None
+        file = newest_map(self._folder, bundle_name)
+        source_map = self(str(file.with_suffix(""))) if file is not None else None
         if source_map is not None:
             source_map.read()
 
@@ -190,6 +193,12 @@ class MapsBeside:
             return SourceMap(file.read_text(encoding="utf-8"), file.parent)
         except OSError:  # none, or it was just replaced
             return None
+
+
+def newest_map(folder: Path, bundle_name: str) -> Path | None:
+    """The map of the newest bundle of that name, in the `.wrangler` of a project."""
+    files = [(_changed_ns(file), file) for file in folder.glob(f"tmp/*/{bundle_name}.map")]
+    return max(files)[1] if files else None
 
 
 def _changed_ns(file: Path) -> int:

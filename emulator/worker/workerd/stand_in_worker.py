@@ -46,7 +46,7 @@ def _code(exports: Exports) -> str:
     lines = [
         "// Written by Stepwell: stands in for a Worker that is written in Python.",
         f"import {{ durableObject, entrypoint }} from {made};",
-        f"export {{ __stepwell }} from {made};",
+        f"export {{ __stepwell, __stepwellSetup }} from {made};",
         f"export default entrypoint(null, {_list(exports.entrypoints.get(DEFAULT, ()))});",
     ]
     for name, methods in exports.entrypoints.items():

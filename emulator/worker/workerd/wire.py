@@ -25,7 +25,7 @@ from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict
 
 from stepwell.bindings.errors import NON_RETRYABLE, ErrorInfo
 
-#: Where the entry takes the engine's sockets when the runtime cannot give them an address of their own.
+#: The path of the engine's sockets.
 RUNS_PATH: Final = "/__stepwell/runs"
 
 

@@ -9,16 +9,10 @@ from tests.unit.worker.workerd.conftest import MakeConfig
 def test_our_setup_is_evaluated_before_the_users_module(make_config: MakeConfig, tmp_path: Path) -> None:
     config = make_config()
 
-    text = write_entry(config, tmp_path / "out", runs_path=False).read_text()
+    text = write_entry(config, tmp_path / "out").read_text()
 
     assert text.index("setup.mjs") < text.index(str(config.main))
     assert "export default user.default ?? {};" in text
-
-
-def test_without_a_socket_of_its_own_the_default_export_takes_our_path_too(
-    make_config: MakeConfig, tmp_path: Path
-) -> None:
-    assert "export default withRunsPath(user);" in write_entry(make_config(), tmp_path, runs_path=True).read_text()
 
 
 def test_what_the_project_says_about_bundling_is_passed_on(make_config: MakeConfig) -> None:
