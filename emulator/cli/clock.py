@@ -14,7 +14,7 @@ from stepwell.emulator.cli.main import Group
 from stepwell.emulator.cli.target import CommandContext, server_options
 
 if TYPE_CHECKING:
-    from stepwell.emulator.cli.client import Client
+    from stepwell.emulator.client import Client
 
 #: Seconds between two progress lines of a clock move.
 _PROGRESS_S: Final = 2.0

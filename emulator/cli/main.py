@@ -83,6 +83,11 @@ class LazyGroup(Group):
             "replay",
             "Replay HISTORIES on the current code: files, folders, or names of Workflows.",
         ),
+        "mcp": LazyCommand(
+            "stepwell.emulator.cli.mcp",
+            "mcp",
+            "Serve the running Stepwell to a coding agent over MCP, on stdin and stdout.",
+        ),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:

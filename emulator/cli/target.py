@@ -46,8 +46,9 @@ class CommandContext:
 
     @contextmanager
     def client(self) -> Iterator[Any]:
-        """An `emulator.cli.client.Client`. Its errors are printed and end the command."""
-        from stepwell.emulator.cli.client import Client, ClientError, find_server
+        """An `emulator.client.Client`. Its errors are printed and end the command."""
+        from stepwell.emulator.cli.find_server import find_server
+        from stepwell.emulator.client import Client, ClientError
 
         try:
             with Client(find_server(self._port, Path.cwd(), self._token)) as client:

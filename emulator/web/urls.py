@@ -17,6 +17,8 @@ WIPE: Final = f"{LOCAL}/wipe"
 OPENAPI: Final = f"{REST}/openapi.json"
 SCHEDULED: Final = ("/cdn-cgi/handler/scheduled", "/cdn-cgi/local/scheduled")
 DASHBOARD: Final = "/__dashboard"
+#: Where coding agents find the MCP server.
+MCP: Final = f"{DASHBOARD}/mcp"
 
 #: Any account will do; this one is ours.
 ACCOUNT: Final = "local"

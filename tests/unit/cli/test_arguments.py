@@ -73,7 +73,7 @@ def test_without_an_emulator_a_command_says_how_to_start_one(
     monkeypatch.chdir(tmp_path)
     port = () if command == ("clock",) else ("--port", str(unused_tcp_port))
     if not port:
-        monkeypatch.setattr("stepwell.emulator.cli.client.DEFAULT_URL", f"http://localhost:{unused_tcp_port}")
+        monkeypatch.setattr("stepwell.emulator.cli.find_server.DEFAULT_URL", f"http://localhost:{unused_tcp_port}")
 
     result = CliRunner().invoke(main, [*command, *port])
 

@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from stepwell.emulator.cli.client import Client, ClientError, Server, find_server
+from stepwell.emulator.cli.find_server import find_server
+from stepwell.emulator.client import Client, ClientError, Server
 
 
 @pytest.fixture(autouse=True)

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
-from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
-from stepwell.emulator.app.state_folder import read_running
-from stepwell.emulator.config import ConfigError, open_project
-from stepwell.emulator.config.settings import STATE_FOLDER
 from stepwell.emulator.web import urls
 
-DEFAULT_URL: Final = "http://localhost:8787"
 _CONNECT_S: Final = 5.0
 #: Default page size of the list of all Workflows' instances.
 _PER_PAGE: Final = 25
@@ -37,42 +30,6 @@ class Server:
     url: str
     why: str
     token: str | None = None
-
-
-def find_server(port: int | None, folder: Path, token: str | None = None) -> Server:
-    """Find the emulator: on `port`, otherwise that of the project around `folder`, otherwise on port 8787.
-
-    The default of `token` is the project's token, from its settings or STEPWELL_TOKEN.
-    """
-    persist_to, own_token = _project(folder)
-    token = token or own_token
-    if port is not None:
-        return Server(f"http://localhost:{port}", "from --port", token)
-    running = read_running(persist_to) if persist_to is not None else None
-    if running is not None:
-        return Server(_reachable(running.url), f"from {persist_to}", token)
-    return Server(DEFAULT_URL, "the default", token)
-
-
-def _project(folder: Path) -> tuple[Path | None, str | None]:
-    try:
-        settings = open_project(folder, environ=os.environ).settings
-    except ConfigError:  # outside a project, or its configuration is being edited
-        return _state_folder_above(folder), os.environ.get("STEPWELL_TOKEN")
-    return settings.persist_to, settings.token
-
-
-def _state_folder_above(folder: Path) -> Path | None:
-    places = (place / STATE_FOLDER for place in (folder, *folder.parents))
-    return next((place for place in places if place.is_dir()), None)
-
-
-def _reachable(url: str) -> str:
-    """Replace an address that means "all interfaces" by loopback."""
-    parts = urlsplit(url)
-    everywhere = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
-    host = everywhere.get(parts.hostname or "")
-    return url if host is None else urlunsplit(parts._replace(netloc=f"{host}:{parts.port}"))
 
 
 class Client:
@@ -237,6 +194,10 @@ class Client:
         body = {"step": step, "imported": imported, **({} if new_id is None else {"instance_id": new_id})}
         return self.request("POST", urls.run_to(name, instance_id), body)
 
+    def history(self, name: str, instance_id: str, after: int, limit: int) -> Json:
+        """Return the entries after an id, oldest first, as subscribe() delivers them."""
+        return self.request("GET", urls.history(name, instance_id), query={"after": after, "limit": limit})
+
     def clock(self) -> Json:
         return self.request("GET", urls.CLOCK)
 
@@ -249,6 +210,41 @@ class Client:
 
     def advance_clock_to_next(self) -> Json:
         return self.request("POST", urls.CLOCK, {"next": True})
+
+    # -- the dashboard. Paths are below /__dashboard.
+    def dashboard_json(self, path: str, query: Mapping[str, object] | None = None) -> Json:
+        """Return what a page shows, as JSON."""
+        return self._dashboard("GET", f"{path}.json", params=query).json()
+
+    def dashboard_text(self, path: str) -> str:
+        """Return a file that a page offers, such as Markdown."""
+        return self._dashboard("GET", path).text
+
+    def dashboard_post(self, path: str, form: Mapping[str, object]) -> Json:
+        """Press a button; return its `message`, and where the page goes."""
+        return self._dashboard("POST", path, data=form).json()
+
+    def _dashboard(self, method: str, path: str, **options: Any) -> httpx.Response:
+        try:
+            response = self._http.request(
+                method, urls.DASHBOARD + path, headers={"Accept": "application/json"}, **options
+            )
+        except httpx.TransportError as error:
+            raise ClientError(self._unreachable(error)) from error
+        if response.is_success:
+            return response
+        raise ClientError(_refusal_text(response))
+
+
+def _refusal_text(response: httpx.Response) -> str:
+    """The dashboard's words for a refusal; REST's where the request did not get that far."""
+    try:
+        answer = response.json()
+    except ValueError:
+        return f"{response.request.method} {response.request.url.path} returned {response.status_code}."
+    if "errors" in answer:
+        return _error_text(answer)
+    return str(answer.get("message") or answer.get("text"))
 
 
 def _error_text(envelope: Mapping[str, Any]) -> str:
