@@ -4,7 +4,7 @@
 // inputs with data-keep-value, the open state of <details>, and the input the reader is typing into.
 
 // Not node.id: in a form with a field named "id" that is the field.
-const keyOf = (node) => (node.nodeType === 1 ? node.dataset.key || node.getAttribute("id") : null);
+const keyOf = (node) => node.dataset?.key || node.getAttribute?.("id") || null;
 
 export function morph(from, to) {
   if (from.nodeType === 1 && from.hasAttribute("data-keep")) return;
